@@ -1,0 +1,44 @@
+# verbatim_library and verbatim_test: every target of the house gets the same flags. Not for third-party code.
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(verbatim_flags INTERFACE)
+# numerics.md 0: the compiler may not fuse a*b+c; only what is written as fma is fused.
+target_compile_options(verbatim_flags INTERFACE -ffp-contract=off -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  $<$<BOOL:${VERBATIM_WARNINGS_AS_ERRORS}>:-Werror>)
+target_include_directories(verbatim_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+if(VERBATIM_SANITIZER)
+  target_compile_options(verbatim_flags INTERFACE -fsanitize=${VERBATIM_SANITIZER} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(verbatim_flags INTERFACE -fsanitize=${VERBATIM_SANITIZER})
+endif()
+
+# verbatim_library(base SOURCES a.cc b.cc DEPS verbatim::x OpenSSL::Crypto) -> target verbatim::base
+function(verbatim_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(verbatim_${name} STATIC ${ARG_SOURCES})
+  add_library(verbatim::${name} ALIAS verbatim_${name})
+  target_link_libraries(verbatim_${name} PUBLIC verbatim_flags ${ARG_DEPS})
+endfunction()
+
+# verbatim_test(base_test SOURCES a_test.cc DEPS verbatim::base [LABELS slow] [TIMEOUT 300])
+# Each gtest case becomes a ctest case; VERBATIM_SOURCE_DIR names the checkout for tests that read files.
+function(verbatim_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE VERBATIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()

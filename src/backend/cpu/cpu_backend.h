@@ -1,0 +1,30 @@
+// CreateCpuBackend: the CPU implementation of ops::Backend. The choice of instruction set happens
+// here, once.
+#ifndef VERBATIM_BACKEND_CPU_CPU_BACKEND_H_
+#define VERBATIM_BACKEND_CPU_CPU_BACKEND_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ops/backend.h"
+
+namespace verbatim::cpu {
+
+struct CpuBackendOptions {
+  int num_threads = 1;
+  std::string target;  // "scalar", "avx2", "avx512", "avx512vnni"; empty: VERBATIM_TARGET, else the
+                       // best available
+};
+
+// Targets that this build has and this processor can run, worst first. Asks cpuid (and the OS,
+// xgetbv).
+std::vector<std::string> AvailableTargets();
+
+// kInvalidArgument: unknown target (lists the known ones); kUnsupported: the processor lacks it
+// (says what it has).
+Expected<std::unique_ptr<ops::Backend>> CreateCpuBackend(const CpuBackendOptions& options);
+
+}  // namespace verbatim::cpu
+
+#endif  // VERBATIM_BACKEND_CPU_CPU_BACKEND_H_
