@@ -34,7 +34,7 @@ template <typename Widen, typename Narrow>
 void CheckRounding(uint16_t infinity, Widen widen, Narrow narrow) {
   for (uint16_t h = 0; h + 1 < infinity; ++h) {
     const float middle =
-        (widen(h) + widen(h + 1)) / 2;  // exact: one more bit than the narrow type has
+        widen(h) / 2 + widen(h + 1) / 2;  // exact: one more bit than the narrow type has
     const uint16_t even = h % 2 == 0 ? h : h + 1;
     ASSERT_EQ(narrow(middle), even) << h;
     ASSERT_EQ(narrow(std::nextafter(middle, 0.0f)), h);
