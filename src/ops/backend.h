@@ -10,6 +10,7 @@
 #include "ops/attention.h"
 #include "ops/conv_and_gated_delta.h"
 #include "ops/embed.h"
+#include "ops/gather_rows.h"
 #include "ops/linear.h"
 #include "ops/norm.h"
 #include "ops/rope_and_cache.h"
@@ -62,6 +63,7 @@ class Backend {
   virtual Status Reserve(const WorkspaceNeeds& needs) = 0;
 
   virtual void Embed(const EmbedArgs& args) = 0;
+  virtual void GatherRows(const GatherRowsArgs& args) = 0;
   virtual void RmsNorm(const RmsNormArgs& args) = 0;
   virtual void Linear(const LinearArgs& args) = 0;
   virtual void SiluMul(const SiluMulArgs& args) = 0;
