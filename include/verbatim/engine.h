@@ -1,0 +1,121 @@
+// Engine: a loaded model that generates for several requests at once. The way in for every program.
+//
+// Whatever the speculation, block width, neighbours, prefill chunk or thread count, a request
+// receives the token ids, text and logits of the classic chain, bit for bit (docs/contract.md).
+// Thread rule: one thread at a time calls an engine; it uses threads of its own inside.
+#ifndef VERBATIM_ENGINE_H_
+#define VERBATIM_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "verbatim/contract.h"
+#include "verbatim/request.h"
+#include "verbatim/status.h"
+
+namespace verbatim {
+
+enum class KvCacheType { kBF16, kF16, kF32 };
+std::string_view KvCacheTypeName(KvCacheType type);  // "bf16", "f16", "f32"
+
+struct EngineOptions {
+  std::string model;        // folder or model id in the Hugging Face cache
+  std::string draft_model;  // folder or id with the MTP head's weights; empty: the model itself
+  bool with_mtp = false;    // load the MTP head; its absence is then an error
+  ContractMode contract = ContractMode::kExact;
+  int num_threads = 0;  // 0: one per core
+  int64_t context = 0;  // tokens per sequence, prompt and output; 0: min(model's limit, 8192)
+  int64_t prefill_chunk = 256;  // prompt tokens per step; 0: the whole prompt in one step
+  int max_sequences = 1;        // running at once; further requests wait
+  int max_score_width = 0;      // largest width of Score; 0: kMaxDraftTokens + 1
+  KvCacheType kv_type = KvCacheType::kBF16;
+  std::string target;  // instruction set; empty: VERBATIM_TARGET, else the best available
+  std::function<void(double fraction, const std::string& what)> progress;  // may be empty
+};
+
+// What was loaded, for people and for `--json`.
+struct EngineInfo {
+  std::string model_folder;
+  std::string model_type;    // config.json's model_type
+  std::string layout;        // "huggingface" or "mlx"
+  std::string weight_types;  // e.g. "affine 4-bit g64 (52 tensors), f32 (31)"
+  std::string mtp_source;    // where the MTP head came from, or why there is none
+  std::string backend;       // "cpu"
+  std::string target;        // instruction set, e.g. "avx512vnni"
+  std::string numerics;      // NumericsName
+  ContractMode contract = ContractMode::kExact;
+  int num_threads = 0;
+  int64_t context = 0;
+  int64_t vocab_size = 0;
+  int64_t hidden_size = 0;
+  int64_t weight_bytes = 0;  // read by one decode step of the target
+  int64_t cache_bytes = 0;   // KV pages and recurrent states
+  double load_ms = 0;
+  std::vector<int32_t> eos_token_ids;
+};
+
+// Teacher-forced scoring of a token sequence.
+struct ScoreRequest {
+  std::vector<int32_t> token_ids;  // [T], at least 2
+  int width = 16;                  // rows per step; any width gives the same bytes
+  bool drafts = false;             // what the MTP head would draft at every position, three deep
+  // Called once per position in order with the logits [V] and the hidden row [H]; may be empty.
+  std::function<Status(std::span<const float> logits, std::span<const float> hidden)> on_row;
+};
+
+struct ScoreResult {
+  static constexpr int kDraftDepth = 3;
+  struct Drafts {
+    std::array<int32_t, kDraftDepth> ids;
+    std::array<float, kDraftDepth> margins;  // best minus second-best logit
+  };
+  std::vector<float> logprobs;  // [T - 1], of tokens 2..T
+  double perplexity = 0;
+  std::vector<Drafts> drafts;  // [T - 1] when asked: at row r from target hiddens 0..r
+};
+
+using RequestId = int64_t;
+
+class Engine {
+ public:
+  // Errors: those of loading, each with its reason; kInvalidArgument for options out of range.
+  static Expected<std::unique_ptr<Engine>> Load(const EngineOptions& options);
+  ~Engine();
+
+  const EngineInfo& info() const;
+
+  // Text to token ids and back. Special tokens in `text` are recognised.
+  Expected<std::vector<int32_t>> Tokenize(std::string_view text) const;
+  // Renders the model's chat template over a JSON array of messages, with the generation prompt.
+  Expected<std::string> ApplyChatTemplate(std::string_view messages_json) const;
+
+  // Queues a request. kInvalidArgument: empty prompt, ids or limits out of range, prompt beyond the
+  // context, speculation that this engine can't do.
+  Expected<RequestId> Submit(Request request);
+  // Ends a request at once; its result says kCancelled. kNotFound: no such request.
+  Status Cancel(RequestId id);
+  // Runs one step over all running requests. False: nothing was left to do.
+  bool Step();
+  // The result of an ended request, once. kNotFound: unknown or still running.
+  Expected<Result> TakeResult(RequestId id);
+
+  // Submit, Step until done, TakeResult.
+  Expected<Result> Generate(Request request);
+
+  // kInvalidArgument: ids out of range, sequence beyond the context; kUnsupported: drafts without
+  // an MTP head. No request may be running.
+  Expected<ScoreResult> Score(const ScoreRequest& request);
+
+ private:
+  struct Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace verbatim
+
+#endif  // VERBATIM_ENGINE_H_

@@ -1,0 +1,90 @@
+// Request and Result: one generation, as a caller states it and as it ended. Not how it is
+// scheduled.
+#ifndef VERBATIM_REQUEST_H_
+#define VERBATIM_REQUEST_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verbatim/status.h"
+
+namespace verbatim {
+
+inline constexpr int kMaxDraftTokens = 15;  // a block is at most 16 rows: the token and its drafts
+
+enum class SpeculationKind {
+  kOff,
+  kMtp,     // the checkpoint's multi-token-prediction head
+  kNgram,   // prompt lookup: what followed the last tokens when they occurred before
+  kReplay,  // a given list of output tokens, for tests
+  kWrong,   // never right, for tests
+};
+
+std::string_view SpeculationKindName(SpeculationKind kind);  // "off", "mtp", ...
+
+struct SpeculationOptions {
+  SpeculationKind kind = SpeculationKind::kOff;
+  int draft_tokens = 3;    // drafts per block, 1 to 15; the most of them if automatic
+  bool automatic = false;  // choose the width from measured acceptance and cost; changes speed only
+  std::vector<int32_t> replay;  // kReplay: replay[i] is drafted for output position i
+};
+
+enum class FinishReason { kStop, kLength, kCancelled, kError };
+
+std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "cancelled", "error"
+
+// One generated token, in order, while a request runs.
+struct TokenEvent {
+  int32_t token_id = 0;
+  std::string_view text;  // what became safe to show with this token; may be empty or span tokens
+  bool drafted = false;   // the token had been drafted and the draft was right
+};
+
+struct Request {
+  std::vector<int32_t> prompt_token_ids;  // at least one, each in [0, vocab_size)
+  int64_t max_tokens = 128;               // at least 1
+  std::vector<std::string> stop;          // the first match ends the text before it
+  bool ignore_eos = false;
+  bool want_text = true;       // false: token ids only, no detokenizer runs
+  bool logits_digest = false;  // compute Result::logits_sha256
+  SpeculationOptions speculation;
+  std::function<void(const TokenEvent&)> on_token;  // may be empty
+};
+
+// Speculation as it went. Position i counts from 0 inside a block.
+struct SpeculationStats {
+  int64_t rounds = 0;    // decode steps of this request
+  int64_t drafted = 0;   // draft tokens proposed
+  int64_t tested = 0;    // draft tokens compared with the model's choice
+  int64_t accepted = 0;  // draft tokens that were right
+  std::array<int64_t, kMaxDraftTokens> drafted_at{};
+  std::array<int64_t, kMaxDraftTokens> tested_at{};
+  std::array<int64_t, kMaxDraftTokens> accepted_at{};
+  std::array<int64_t, kMaxDraftTokens + 1> rounds_with_width{};  // [w - 1]: decode steps of w rows
+};
+
+struct Timings {
+  double prompt_ms = 0;     // from the first step of the request to its first token
+  double predicted_ms = 0;  // from the first token to the last
+};
+
+struct Result {
+  std::vector<int32_t> token_ids;  // generated; an end-of-sequence token is included
+  std::string text;                // special tokens and a matched stop string left out
+  FinishReason finish_reason = FinishReason::kStop;
+  std::optional<std::string> matched_stop;
+  Status error;               // kError only
+  std::string logits_sha256;  // over the binary32 little-endian logits of every generated position,
+                              // in order
+  SpeculationStats speculation;
+  Timings timings;
+};
+
+}  // namespace verbatim
+
+#endif  // VERBATIM_REQUEST_H_
