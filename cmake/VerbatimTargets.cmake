@@ -19,6 +19,12 @@ if(VERBATIM_SANITIZER)
     -fno-sanitize-recover=all)
   target_link_options(verbatim_flags INTERFACE -fsanitize=${VERBATIM_SANITIZER})
 endif()
+if(VERBATIM_BUILD_FUZZERS)  # coverage for libFuzzer in every library; its main() only in verbatim_fuzzer targets
+  target_compile_options(verbatim_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(verbatim_flags INTERFACE -fsanitize=fuzzer-no-link)
+  include(VerbatimFuzzers)
+endif()
+include(VerbatimPythonTests)
 
 # verbatim_library(base SOURCES a.cc b.cc DEPS verbatim::x OpenSSL::Crypto) -> target verbatim::base
 function(verbatim_library name)

@@ -1,0 +1,20 @@
+# verbatim_python_test: a Python unittest file as one ctest case, standard library only. Not for pytest.
+find_program(VERBATIM_PYTHON python3 REQUIRED)
+
+# verbatim_python_test(cli_test.py [LABELS slow] [TIMEOUT 300]) -> the case python.<folder>.cli_test
+# The script finds the program in VERBATIM_BINARY (when it is built) and the checkout in VERBATIM_SOURCE_DIR.
+function(verbatim_python_test script)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  get_filename_component(stem ${script} NAME_WE)
+  set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+  if(TARGET verbatim)
+    list(APPEND environment VERBATIM_BINARY=$<TARGET_FILE:verbatim>)
+  endif()
+  add_test(NAME python.${folder}.${stem}
+    COMMAND ${CMAKE_COMMAND} -E env ${environment} ${VERBATIM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script})
+  set_tests_properties(python.${folder}.${stem} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
