@@ -89,7 +89,7 @@ check: check-includes check-style check-format check-rust check-tidy  ## Format,
 
 .PHONY: check-includes
 check-includes:  ## The include rule of ARCHITECTURE.md, and that its checker can fail
-	@python3 -m unittest -q tools/check_includes_test.py tools/check_style_test.py
+	@python3 -m unittest -q tools/check_includes_test.py tools/check_style_test.py tools/record_demo_test.py
 	@python3 tools/check_includes.py
 
 .PHONY: check-style
