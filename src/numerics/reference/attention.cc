@@ -12,8 +12,8 @@ namespace {
 
 // The running softmax of a run of slots: maximum, normaliser, weighted sum of values.
 struct Partial {
-  float m;
-  float l;
+  float m = 0;
+  float l = 0;
   std::vector<float> o;  // [d]
 };
 
