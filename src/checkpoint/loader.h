@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "checkpoint/qwen35_config.h"
 #include "checkpoint/weights.h"
@@ -31,7 +32,9 @@ struct Checkpoint {
                              // there is none
   std::string layout;        // "huggingface" or "mlx"
   std::string weight_types;  // "affine 4-bit g64 (97 tensors), bf16 (12), ..." for people
-  std::shared_ptr<void> mappings;  // keeps the files mapped that `weights` views
+  std::vector<std::string> unexpected_tensors;  // names in the files that the model has no use for
+  int num_vision_tensors = 0;                   // skipped
+  std::shared_ptr<void> mappings;               // keeps the files mapped that `weights` views
 };
 
 // Errors: one clear Status per fault, naming the file and the tensor or field.

@@ -3,8 +3,12 @@
 #define VERBATIM_CHECKPOINT_QWEN35_CONFIG_H_
 
 #include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "verbatim/status.h"
 
 namespace verbatim {
 
@@ -30,7 +34,8 @@ struct Qwen35Config {
   double rms_norm_eps = 0;
   int64_t max_position_embeddings = 0;
   bool tie_word_embeddings = false;
-  int mtp_num_hidden_layers = 0;  // what the config claims; the tensors decide
+  int mtp_num_hidden_layers = 0;              // what the config claims; the tensors decide
+  bool mtp_use_dedicated_embeddings = false;  // true is not supported: MTP is then off
   std::vector<int32_t>
       eos_token_ids;  // generation_config.json's first, then config.json's, without repeats
 
@@ -38,6 +43,14 @@ struct Qwen35Config {
   int64_t value_dim() const { return int64_t{linear_num_value_heads} * linear_value_head_dim; }
   int64_t conv_dim() const { return 2 * key_dim() + value_dim(); }
 };
+
+// Parses config.json and (if not null) generation_config.json. `where` names config.json in errors.
+// Every key of the text model must be there (text_config, or top level in text-only exports): other
+// readers' defaults are placeholders. Errors: kCorrupt (a missing or impossible key, by name),
+// kUnsupported (another architecture, or a variant that this build can't run, by name).
+Expected<Qwen35Config> ParseQwen35Config(const nlohmann::json& config,
+                                         const nlohmann::json* generation_config,
+                                         const std::string& where);
 
 }  // namespace verbatim
 
