@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ops/backend.h"
+#include "ops/dispatch.h"
 
 namespace verbatim::cpu {
 
@@ -15,14 +16,17 @@ struct CpuBackendOptions {
   int num_threads = 1;
   std::string target;  // "scalar", "avx2", "avx512", "avx512vnni"; empty: VERBATIM_TARGET, else the
                        // best available
+  std::string forced_route;  // a kernel of ops/routes.h to take wherever it can run; empty:
+                             // VERBATIM_FORCE_ROUTE, else the table's choice
+  ops::DispatchLog* dispatch_log = nullptr;  // gets a record of every linear; outlives the backend
 };
 
 // Targets that this build has and this processor can run, worst first. Asks cpuid (and the OS,
 // xgetbv).
 std::vector<std::string> AvailableTargets();
 
-// kInvalidArgument: unknown target (lists the known ones); kUnsupported: the processor lacks it
-// (says what it has).
+// kInvalidArgument: unknown target or route (lists the known ones), or num_threads < 1;
+// kUnsupported: the processor lacks the target (says what it has).
 Expected<std::unique_ptr<ops::Backend>> CreateCpuBackend(const CpuBackendOptions& options);
 
 }  // namespace verbatim::cpu

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/cpu/targets.h"
 #include "checkpoint/weights.h"
 
 namespace verbatim::cpu {
@@ -56,6 +57,17 @@ struct LinearKernels {
   std::array<EmbedRowKernel, 9> embed_affine = {};
   std::array<EmbedRowKernel, 3> embed_dense = {};
 };
+
+// One per kernel file; each fills its own entries for one target.
+void FillLinearAffine2(Target target, LinearKernels& kernels);
+void FillLinearAffine3(Target target, LinearKernels& kernels);
+void FillLinearAffine4(Target target, LinearKernels& kernels);
+void FillLinearAffine5(Target target, LinearKernels& kernels);
+void FillLinearAffine6(Target target, LinearKernels& kernels);
+void FillLinearAffine8(Target target, LinearKernels& kernels);
+void FillLinearDense(Target target, LinearKernels& kernels);  // and max_row_tile
+void FillQuantizeRow(Target target, LinearKernels& kernels);
+void FillEmbed(Target target, LinearKernels& kernels);
 
 }  // namespace verbatim::cpu
 

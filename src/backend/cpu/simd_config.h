@@ -27,4 +27,19 @@
     }                                            \
   }
 
+// The same for a function void Fill(bool vnni, LinearKernels&), where VNNI matters.
+#define VERBATIM_EXPORT_LINEAR_FILL(Fill)            \
+  void Fill(Target target, LinearKernels& kernels) { \
+    switch (target) {                                \
+      case Target::kScalar:                          \
+        return N_SCALAR::Fill(false, kernels);       \
+      case Target::kAvx2:                            \
+        return N_AVX2::Fill(false, kernels);         \
+      case Target::kAvx512:                          \
+        return N_AVX3::Fill(false, kernels);         \
+      case Target::kAvx512Vnni:                      \
+        return N_AVX3::Fill(true, kernels);          \
+    }                                                \
+  }
+
 #endif  // VERBATIM_BACKEND_CPU_SIMD_CONFIG_H_
