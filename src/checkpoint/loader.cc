@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "checkpoint/hub_cache.h"
 #include "checkpoint/json.h"
 #include "checkpoint/mtp_source.h"
@@ -96,7 +97,8 @@ std::string SummarizeTypes(const ModelWeights& weights) {
   std::ranges::stable_sort(sorted, std::ranges::greater(), &std::pair<std::string, int>::second);
   std::string summary;
   for (const auto& [format, count] : sorted) {
-    summary += fmt::format("{}{} ({} tensors)", summary.empty() ? "" : ", ", format, count);
+    summary += fmt::format("{}{} ({} tensor{})", summary.empty() ? "" : ", ", format, count,
+                           count == 1 ? "" : "s");
   }
   return summary;
 }
@@ -172,6 +174,7 @@ Expected<Checkpoint> Load(const LoadOptions& options) {
 }  // namespace
 
 Expected<Checkpoint> LoadCheckpoint(const LoadOptions& options) {
+  const FloatEnvironment environment;  // 1 + w is the arithmetic of numerics.md 0
   try {
     return Load(options);
   } catch (const std::bad_alloc&) {

@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 #include <optional>
 
-#include "base/half.h"
+#include "checkpoint/mlx_affine.h"
 
 namespace verbatim {
 namespace {
@@ -41,21 +40,10 @@ Status Missing(const std::string& name, const ExpectedTensor& spec, const ReadCo
                    "no such tensor", "a complete checkpoint");
 }
 
-float ElementAt(std::span<const std::byte> data, WeightType type, size_t i) {
-  if (type == WeightType::kF32) {
-    float value;
-    std::memcpy(&value, data.data() + 4 * i, 4);
-    return value;
-  }
-  uint16_t half;
-  std::memcpy(&half, data.data() + 2 * i, 2);
-  return type == WeightType::kBF16 ? Bf16ToFloat(half) : F16ToFloat(half);
-}
-
 Status CheckFinite(const SourceTensor& tensor, WeightType type) {
   const size_t count = tensor.info->data.size() / (type == WeightType::kF32 ? 4 : 2);
   for (size_t i = 0; i < count; ++i) {
-    const float value = ElementAt(tensor.info->data, type, i);
+    const float value = ReadFloat(tensor.info->data, type, i);
     if (!std::isfinite(value)) {
       return MakeError(StatusCode::kCorrupt, tensor.Where(), "finite values",
                        fmt::format("{} at element {}", value, i), "downloading the file again");
@@ -188,7 +176,7 @@ Expected<WeightVector> ReadVector(const ExpectedTensor& spec, const SourceTensor
   vector.shape = spec.shape;
   vector.values.resize(tensor.info->data.size() / (*type == WeightType::kF32 ? 4 : 2));
   for (size_t i = 0; i < vector.values.size(); ++i) {
-    const float value = ElementAt(tensor.info->data, *type, i);
+    const float value = ReadFloat(tensor.info->data, *type, i);
     vector.values[i] = add_one ? 1.0f + value : value;
   }
   return vector;
