@@ -60,6 +60,23 @@ ordered_json SpecialTokens(const ordered_json& config) {
   return tokens;
 }
 
+// What Hugging Face does to messages before a template sees them: keys without a value go, and the
+// reasoning, which clients send under three names, is there under those that templates read.
+ordered_json Normalized(const ordered_json& message) {
+  ordered_json result = ordered_json::object();
+  const ordered_json* reasoning = nullptr;
+  for (const char* name : {"reasoning", "thinking", "reasoning_content"}) {  // the last wins
+    const auto found = message.find(name);
+    if (found != message.end() && !found->is_null()) reasoning = &*found;
+  }
+  if (reasoning != nullptr) result["thinking"] = *reasoning;
+  for (const auto& [key, value] : message.items()) {
+    if (!value.is_null()) result[key] = value;
+  }
+  if (reasoning != nullptr) result["reasoning_content"] = *reasoning;
+  return result;
+}
+
 }  // namespace
 
 void ChatTemplate::Deleter::operator()(VtfTemplate* value) const { vtf_template_free(value); }
@@ -149,7 +166,11 @@ Expected<std::string> ChatTemplate::Render(const ordered_json& messages,
     return invalid("tools as a list", options.tools.type_name());
   }
   ordered_json context = special_tokens_;
-  context["messages"] = messages;
+  context["messages"] = ordered_json::array();
+  for (const ordered_json& message : messages) {
+    if (!message.is_object()) return invalid("messages that are objects", message.type_name());
+    context["messages"].push_back(Normalized(message));
+  }
   context["tools"] = options.tools;
   context["documents"] = nullptr;
   context["add_generation_prompt"] = options.add_generation_prompt;

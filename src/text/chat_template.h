@@ -44,9 +44,10 @@ class ChatTemplate {
   // Renders as Hugging Face's apply_chat_template does: Jinja's trim_blocks and lstrip_blocks,
   // loop controls, Python's string and dict methods, tojson as json.dumps without HTML escapes and
   // in the given order of keys (hence ordered_json: parse requests into it), raise_exception,
-  // strftime_now, generation blocks as plain text.
-  // Errors: kNotFound (no template), kInvalidArgument (raise_exception, with its message; a
-  // template that fails on these messages; one that runs without end).
+  // strftime_now, generation blocks as plain text. Keys of messages whose value is null are
+  // dropped, and reasoning under an older name (reasoning, thinking) is also there as
+  // reasoning_content. Errors: kNotFound (no template), kInvalidArgument (raise_exception, with its
+  // message; a template that fails on these messages; one that runs without end).
   Expected<std::string> Render(const nlohmann::ordered_json& messages,
                                const ChatTemplateOptions& options) const;
 

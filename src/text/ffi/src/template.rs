@@ -11,14 +11,15 @@ use crate::{python_json, python_methods, python_repr};
 
 const NAME: &str = "chat_template";
 
-/// Instructions that one rendering may take. A long conversation (2,000 messages with tool calls)
-/// takes under a million; an endless loop ends within about a second.
-const FUEL: u64 = 10_000_000;
+/// Instructions that one rendering may take. A message of the Qwen3.5 family takes up to about 170, so
+/// this is about 9,000 messages; an endless loop ends within a fraction of a second.
+const FUEL: u64 = 1_500_000;
 
-/// The stack that compiling and rendering get. Each level of nesting that a template can build
-/// costs a handful of instructions and is torn down recursively, so fuel bounds the depth and this
-/// bounds the stack that the depth needs. It is address space: untouched pages cost nothing.
-const STACK_BYTES: usize = 512 << 20;
+/// The stack that compiling and rendering get. An instruction can nest a value one level deeper, and
+/// values are printed, compared and freed recursively, at up to 512 bytes of stack for a level
+/// (measured: a million levels fit 512 MiB, two million do not). So FUEL levels need 750 MiB. It is
+/// address space: untouched pages cost nothing.
+const STACK_BYTES: usize = 1 << 30;
 
 /// More text than any model reads; stops a template that prints without end.
 const MAX_OUTPUT_BYTES: usize = 256 << 20;
