@@ -134,7 +134,9 @@ struct HeadRun {
                   0};
       L2Norm(random.Uniforms(kKeyDim).data(), kKeyDim, token.khat.data());
       L2NormScaled(random.Uniforms(kKeyDim).data(), kKeyDim, 0.17677669f, token.qhat.data());
-      const Gates gates = ComputeGates(random.Uniform() * 4 - 4, random.Uniform() * 3, 0.5f, 0.1f);
+      const float a = random.Uniform() * 4 - 4;
+      const float b = random.Uniform() * 3;
+      const Gates gates = ComputeGates(a, b, 0.5f, 0.1f);
       token.beta = gates.beta;
       token.decay = gates.decay;
       tokens.push_back(token);

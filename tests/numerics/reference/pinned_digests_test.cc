@@ -165,7 +165,9 @@ TEST(PinnedDigests, GatedDelta) {
     L2Norm(random.Uniforms(kKeyDim).data(), kKeyDim, khat.data());
     L2NormScaled(random.Uniforms(kKeyDim).data(), kKeyDim, 0.2f, qhat.data());
     const std::vector<float> val = random.Uniforms(kValueDim, 2.0f);
-    const Gates gates = ComputeGates(random.Uniform() * 6, random.Uniform() * 4, 0.7f, 0.3f);
+    const float a = random.Uniform() * 6;  // one draw a line: arguments have no order of evaluation
+    const float b = random.Uniform() * 4;
+    const Gates gates = ComputeGates(a, b, 0.7f, 0.3f);
     GatedDeltaStep(
         {kKeyDim, kValueDim, khat.data(), qhat.data(), val.data(), gates.beta, gates.decay},
         state.data(), out.data(), d.data());
@@ -182,7 +184,9 @@ TEST(PinnedDigests, GatesAndConvolution) {
   for (int i = 0; i < 4096; ++i) {
     const float a = i % 2 == 0 ? random.Uniform() * 50 : random.AnyBits();
     const float b = i % 3 == 0 ? random.AnyBits() : random.Uniform() * 20;
-    const Gates gates = ComputeGates(a, b, random.Uniform() + 1, random.Uniform());
+    const float decay_rate = random.Uniform() + 1;
+    const float dt_bias = random.Uniform();
+    const Gates gates = ComputeGates(a, b, decay_rate, dt_bias);
     const std::vector<float> x = random.Uniforms(4, 5.0f);
     const std::vector<float> w = random.Uniforms(4);
     all.insert(all.end(), {gates.beta, gates.decay, ConvSilu(x.data(), w.data())});
