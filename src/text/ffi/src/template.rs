@@ -100,6 +100,9 @@ fn compile(source: &str) -> Result<Environment<'static>, Error> {
     });
     environment.add_filter("tojson", python_json::tojson);
     environment.add_filter("string", string_filter);
+    environment.add_filter("length", python_methods::length);
+    environment.add_filter("count", python_methods::length);
+    environment.add_test("number", python_methods::is_number);
     environment.add_test("sequence", python_methods::is_sequence);
     environment.add_test("iterable", python_methods::is_iterable);
     environment.add_function("raise_exception", raise_exception);
