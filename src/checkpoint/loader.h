@@ -16,11 +16,12 @@
 namespace verbatim {
 
 struct LoadOptions {
-  std::string model;  // a folder, or a model id "org/name[@revision]" in the Hugging Face cache
-  std::string draft_model;  // a folder or id with MTP weights (qwen3_5_mtp); empty: look in the
-                            // model itself
-  bool want_mtp = false;    // absent MTP weights are then an error that says where was looked
-  std::function<void(double fraction, const std::string& what)> progress;  // may be empty
+  std::string model =
+      {};  // a folder, or a model id "org/name[@revision]" in the Hugging Face cache
+  std::string draft_model = {};  // a folder or id with MTP weights (qwen3_5_mtp); empty: look in
+                                 // the model itself
+  bool want_mtp = false;         // absent MTP weights are then an error that says where was looked
+  std::function<void(double fraction, const std::string& what)> progress = {};  // may be empty
 };
 
 struct Checkpoint {

@@ -1,4 +1,4 @@
-// The three homes of an MTP head (qwen3_5.md 5.1, 5.2; docs/decisions/checkpoint-layout.md).
+// The three homes of an MTP head (qwen3_5.md 5.1, 5.2; docs/decisions/0005-checkpoint-layout.md).
 #include "checkpoint/mtp_source.h"
 
 #include <fmt/format.h>

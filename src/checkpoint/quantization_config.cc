@@ -98,6 +98,7 @@ Expected<QuantizationConfig> ParseQuantizationConfig(const nlohmann::json& json,
     }
     result = std::move(parsed);
   }
+  result.separate_mtp = top.Has("mtplx_mtp_quantization");
   return result;
 }
 

@@ -27,6 +27,9 @@ bool IsAffineGroupSize(int64_t group_size);
 struct QuantizationConfig {
   bool present = false;  // false: a config without the block
   AffineParameters defaults;
+  // The config has an `mtplx_mtp_quantization` block: the MTP head was quantized by another tool
+  // and its tensors alone say how.
+  bool separate_mtp = false;
   // Canonical module path -> parameters; nullopt where the config says `false`.
   std::map<std::string, std::optional<AffineParameters>, std::less<>> overrides;
 

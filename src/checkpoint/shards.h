@@ -21,9 +21,9 @@ struct ShardSet {
 };
 
 // The shards that model.safetensors.index.json names, else the single model.safetensors. A stale
-// index is an error, not a reason to guess (docs/decisions/checkpoint-layout.md). Errors: kNotFound
-// (no weights; a shard that the index names), kCorrupt (a shard name that leaves the folder, a
-// tensor that is in no shard, in another shard than the index says, or in two).
+// index is an error, not a reason to guess (docs/decisions/0005-checkpoint-layout.md). Errors:
+// kNotFound (no weights; a shard that the index names), kCorrupt (a shard name that leaves the
+// folder, a tensor that is in no shard, in another shard than the index says, or in two).
 Expected<ShardSet> OpenShards(const std::filesystem::path& folder);
 
 // The folder's other .safetensors files, sorted: candidates for separate MTP weights.

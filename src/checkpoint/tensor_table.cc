@@ -72,6 +72,7 @@ Expected<WeightType> CheckGroupTensor(const SourceTensor* tensor, const std::str
 Status CheckAgainstConfig(const SourceTensor& weight, const ExpectedTensor& spec,
                           const WeightFormat& format, const ReadContext& context) {
   if (context.quantization == nullptr) return {};
+  if (context.quantization->separate_mtp && spec.path.starts_with("mtp.")) return {};
   const std::string received =
       fmt::format("{} bits in groups of {}", format.bits, format.group_size);
   if (!context.quantization->present) {
