@@ -21,8 +21,8 @@ constexpr int LowPlaneBits(int bits) { return bits == 8 ? 8 : bits >= 4 ? 4 : 2;
 
 // Block kBlock of a plane of kWidth bits, its bits moved up by kLow.
 template <int kWidth, int kLow, int kBlock>
-HWY_INLINE U8x64 PlaneBlock(const std::byte* plane) {
-  const U8x64 vector = LoadBytes(plane + kBlock % kWidth * kVectorBytes);
+HWY_INLINE Bytes PlaneBlock(const std::byte* plane) {
+  const Bytes vector = LoadBytes(plane + kBlock % kWidth * kVectorBytes);
   if constexpr (kWidth == 8) {
     return vector;
   } else {
@@ -31,9 +31,9 @@ HWY_INLINE U8x64 PlaneBlock(const std::byte* plane) {
 }
 
 template <int kBits, int kBlock>
-HWY_INLINE U8x64 LoadBlock(const std::byte* chunk) {
+HWY_INLINE Bytes LoadBlock(const std::byte* chunk) {
   constexpr int kLow = LowPlaneBits(kBits);
-  const U8x64 low = PlaneBlock<kLow, 0, kBlock>(chunk);
+  const Bytes low = PlaneBlock<kLow, 0, kBlock>(chunk);
   if constexpr (kBits == kLow) {
     return low;
   } else {

@@ -41,15 +41,20 @@ void AffineTile(const LinearTile& tile) {
         const F32x16 scale = LoadScales(weights, scale_type);
         const F32x16 bias = LoadScales(weights + scale_bytes, scale_type);
         weights += 2 * scale_bytes;
-        Dot<kBits, R> dot;
-        dot.Clear();
-        for (int c = 0; c < chunks_per_group; ++c) {
-          AddBlocks<kBits, R, 0>(weights, xq, dot);
-          weights += kBits * kVectorBytes;
-          xq += kChunk * R;
+        I32x16 sum[R];
+        for (size_t part = 0; part < kParts; ++part) {
+          Dot<kBits, R> dot;
+          dot.Clear();
+          for (int c = 0; c < chunks_per_group; ++c) {
+            AddBlocks<kBits, R, 0>(weights + c * kBits * kVectorBytes + part * kPartBytes,
+                                   xq + c * kChunk * R, dot);
+          }
+          for (int r = 0; r < R; ++r) SetPart(sum[r], part, dot.Sum(r));
         }
+        weights += chunks_per_group * kBits * kVectorBytes;
+        xq += chunks_per_group * kChunk * R;
         for (int r = 0; r < R; ++r) {
-          acc[r] = Fma(Mul(scale, Set(x_scales[r])), ToFloat(dot.Sum(r)), acc[r]);
+          acc[r] = Fma(Mul(scale, Set(x_scales[r])), ToFloat(sum[r]), acc[r]);
           acc[r] = Fma(bias, Set(x_scales[R + r]), acc[r]);
         }
         x_scales += 2 * R;

@@ -2,11 +2,12 @@
 // unpacking of weights.
 //
 // A block is [16 outputs][4 values of K] weight bytes; each row brings 4 activation bytes,
-// broadcast to all lanes. All policies give the same int32 sums (|sum| < 2^24), in any order of
-// additions (numerics.md 2).
-//   Clear()            starts a group
-//   Block<b>(w, x)     adds block b (0..7 of a chunk); x is [R][4]
-//   Sum(r)             the group's sum of row r
+// broadcast to all lanes. A dot covers one part of the outputs, those of one vector (8 on AVX2,
+// else all 16), so that few registers do for 4 rows. All policies give the same int32 sums (|sum| <
+// 2^24), in any order of additions (numerics.md 2).
+//   Clear()          starts a group
+//   Block<b>(w, x)   adds block b (0..7 of a chunk; in order); x is [R][4]
+//   Sum(r)           the group's sum of row r, for SetPart
 #if defined(VERBATIM_BACKEND_CPU_SIMD_DOT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef VERBATIM_BACKEND_CPU_SIMD_DOT_INL_H_
 #undef VERBATIM_BACKEND_CPU_SIMD_DOT_INL_H_
@@ -22,23 +23,26 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_SCALAR
 
-struct U8x64 {
-  uint8_t v[64];
+inline constexpr size_t kParts = 1;
+inline constexpr size_t kPartBytes = 64;
+
+struct Bytes {
+  uint8_t v[kPartBytes];
 };
-HWY_INLINE U8x64 LoadBytes(const std::byte* p) {
-  U8x64 r;
+HWY_INLINE Bytes LoadBytes(const std::byte* p) {
+  Bytes r;
   std::memcpy(r.v, p, 64);
   return r;
 }
 // The bits of `kMask` after a shift to the right (left if negative) by kShift, in every byte.
 template <int kShift, int kMask>
-HWY_INLINE U8x64 ShiftAndMask(U8x64 a) {
+HWY_INLINE Bytes ShiftAndMask(Bytes a) {
   for (uint8_t& x : a.v) {
     x = static_cast<uint8_t>((kShift >= 0 ? x >> (kShift & 7) : x << (-kShift & 7)) & kMask);
   }
   return a;
 }
-HWY_INLINE U8x64 OrBytes(U8x64 a, U8x64 b) {
+HWY_INLINE Bytes OrBytes(Bytes a, Bytes b) {
   for (size_t i = 0; i < 64; ++i) a.v[i] |= b.v[i];
   return a;
 }
@@ -48,7 +52,7 @@ class PlainDot {
  public:
   HWY_INLINE void Clear() { std::memset(sum_, 0, sizeof(sum_)); }
   template <int kBlock>
-  HWY_INLINE void Block(U8x64 w, const int8_t* x) {
+  HWY_INLINE void Block(Bytes w, const int8_t* x) {
     for (int r = 0; r < R; ++r) {
       for (size_t lane = 0; lane < kLanes; ++lane) {
         for (int i = 0; i < 4; ++i) sum_[r].v[lane] += w.v[4 * lane + i] * x[4 * r + i];
@@ -60,6 +64,7 @@ class PlainDot {
  private:
   I32x16 sum_[R];
 };
+HWY_INLINE void SetPart(I32x16& all, size_t /*part*/, I32x16 sum) { all = sum; }
 
 #else  // Highway targets
 
@@ -69,35 +74,22 @@ using V8 = hn::Vec<D8>;
 using V16 = hn::Vec<hn::Repartition<int16_t, DF> >;
 inline constexpr size_t kPartBytes = HWY_MAX_BYTES;
 
-struct U8x64 {
-  V8 v[kParts];
-};
-HWY_INLINE U8x64 LoadBytes(const std::byte* p) {
-  U8x64 r;
-  for (size_t i = 0; i < kParts; ++i) {
-    r.v[i] = hn::Load(D8(), reinterpret_cast<const uint8_t*>(p) + i * kPartBytes);
-  }
-  return r;
+using Bytes = V8;
+HWY_INLINE Bytes LoadBytes(const std::byte* p) {
+  return hn::Load(D8(), reinterpret_cast<const uint8_t*>(p));
 }
 // The bits of `kMask` after a shift to the right (left if negative) by kShift, in every byte. The
 // shift is one of 16 bits: what it carries over from the neighbour is masked away.
 template <int kShift, int kMask>
-HWY_INLINE U8x64 ShiftAndMask(U8x64 a) {
-  for (size_t i = 0; i < kParts; ++i) {
-    const auto words = hn::BitCast(D16(), a.v[i]);
-    const auto shifted = [&]() HWY_ATTR {
-      if constexpr (kShift > 0) return hn::ShiftRight<kShift>(words);
-      if constexpr (kShift < 0) return hn::ShiftLeft<-kShift>(words);
-      if constexpr (kShift == 0) return words;
-    }();
-    a.v[i] = hn::And(hn::BitCast(D8(), shifted), hn::Set(D8(), kMask));
-  }
-  return a;
+HWY_INLINE Bytes ShiftAndMask(Bytes a) {
+  const auto mask = hn::Set(D8(), kMask);
+  const auto words = hn::BitCast(D16(), a);
+  if constexpr (kShift > 0) return hn::And(hn::BitCast(D8(), hn::ShiftRight<kShift>(words)), mask);
+  if constexpr (kShift < 0) return hn::And(hn::BitCast(D8(), hn::ShiftLeft<-kShift>(words)), mask);
+  if constexpr (kShift == 0) return hn::And(a, mask);
 }
-HWY_INLINE U8x64 OrBytes(U8x64 a, U8x64 b) {
-  for (size_t i = 0; i < kParts; ++i) a.v[i] = hn::Or(a.v[i], b.v[i]);
-  return a;
-}
+HWY_INLINE Bytes OrBytes(Bytes a, Bytes b) { return hn::Or(a, b); }
+HWY_INLINE void SetPart(I32x16& all, size_t part, VI sum) { all.v[part] = sum; }
 
 HWY_INLINE V16 MulPairs(V8 weights, V8 activations) {  // vpmaddubsw
 #if HWY_TARGET == HWY_AVX2
@@ -126,39 +118,36 @@ class WideningDot {
   static_assert(kMaxPairSums * 2 * 127 * ((1 << kDigitBits) - 1) <= 32767);
 
   HWY_INLINE void Clear() {
-    for (int r = 0; r < R; ++r) sum_[r] = SetInt(0);
+    for (int r = 0; r < R; ++r) sum_[r] = hn::Zero(DI());
   }
   template <int kBlock>
-  HWY_INLINE void Block(U8x64 w, const int8_t* x) {
-    constexpr bool kFirst = kBlock % kMaxPairSums == 0;
-    constexpr bool kLast = (kBlock + 1) % kMaxPairSums == 0;
-    const U8x64 low = kDigits == 1 ? w : ShiftAndMask<0, 0x0f>(w);
-    const U8x64 high = ShiftAndMask<4, 0x0f>(w);
+  HWY_INLINE void Block(Bytes w, const int8_t* x) {
+    const Bytes low = kDigits == 1 ? w : ShiftAndMask<0, 0x0f>(w);
+    const Bytes high = ShiftAndMask<4, 0x0f>(w);
     for (int r = 0; r < R; ++r) {
       int32_t four;
       std::memcpy(&four, x + 4 * r, 4);
       const V8 activations = hn::BitCast(D8(), hn::Set(DI(), four));
-      for (size_t i = 0; i < kParts; ++i) {
-        Add<kFirst, kLast, 0>(low.v[i], activations, r, i);
-        if constexpr (kDigits == 2) Add<kFirst, kLast, 1>(high.v[i], activations, r, i);
-      }
+      AddDigit<kBlock, 0>(low, activations, r);
+      if constexpr (kDigits == 2) AddDigit<kBlock, 1>(high, activations, r);
     }
   }
-  HWY_INLINE I32x16 Sum(int r) const { return sum_[r]; }
+  HWY_INLINE VI Sum(int r) const { return sum_[r]; }
 
  private:
-  template <bool kFirst, bool kLast, int kDigit>
-  HWY_INLINE void Add(V8 weights, V8 activations, int r, size_t i) {
+  template <int kBlock, int kDigit>
+  HWY_INLINE void AddDigit(V8 weights, V8 activations, int r) {
     const V16 pairs = MulPairs(weights, activations);
-    pairs_[kDigit][r][i] = kFirst ? pairs : hn::Add(pairs_[kDigit][r][i], pairs);
-    if constexpr (kLast) {
-      const VI quads = AddPairs(pairs_[kDigit][r][i]);
-      sum_[r].v[i] = hn::Add(sum_[r].v[i], kDigit == 0 ? quads : hn::ShiftLeft<4>(quads));
+    V16& sum16 = pairs_[kDigit][r];
+    sum16 = kBlock % kMaxPairSums == 0 ? pairs : hn::Add(sum16, pairs);
+    if constexpr ((kBlock + 1) % kMaxPairSums == 0) {
+      const VI quads = AddPairs(sum16);
+      sum_[r] = hn::Add(sum_[r], kDigit == 0 ? quads : hn::ShiftLeft<4>(quads));
     }
   }
 
-  V16 pairs_[kDigits][R][kParts];
-  I32x16 sum_[R];
+  V16 pairs_[kDigits][R];
+  VI sum_[R];
 };
 
 #if HWY_TARGET == HWY_AVX3
@@ -180,16 +169,16 @@ class VnniDot {
     }
   }
   template <int kBlock>
-  HWY_INLINE void Block(U8x64 w, const int8_t* x) {
+  HWY_INLINE void Block(Bytes w, const int8_t* x) {
     for (int r = 0; r < R; ++r) {
       asm("vpdpbusd %2%{1to16%}, %1, %0"
           : "+v"(sum_[r][kBlock % kChains].raw)
-          : "v"(w.v[0].raw), "m"(*reinterpret_cast<const AliasingInt32*>(x + 4 * r)));
+          : "v"(w.raw), "m"(*reinterpret_cast<const AliasingInt32*>(x + 4 * r)));
     }
   }
-  HWY_INLINE I32x16 Sum(int r) const {
-    I32x16 sum = {{sum_[r][0]}};
-    for (int c = 1; c < kChains; ++c) sum.v[0] = hn::Add(sum.v[0], sum_[r][c]);
+  HWY_INLINE VI Sum(int r) const {
+    VI sum = sum_[r][0];
+    for (int c = 1; c < kChains; ++c) sum = hn::Add(sum, sum_[r][c]);
     return sum;
   }
 
