@@ -6,6 +6,7 @@
 #ifndef VERBATIM_ENGINE_H_
 #define VERBATIM_ENGINE_H_
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,9 +24,10 @@ enum class KvCacheType { kBF16, kF16, kF32 };
 std::string_view KvCacheTypeName(KvCacheType type);  // "bf16", "f16", "f32"
 
 struct EngineOptions {
-  std::string model;        // folder or model id in the Hugging Face cache
-  std::string draft_model;  // folder or id with the MTP head's weights; empty: the model itself
-  bool with_mtp = false;    // load the MTP head; its absence is then an error
+  std::string model = {};  // folder or model id in the Hugging Face cache
+  std::string draft_model =
+      {};                 // folder or id with the MTP head's weights; empty: the model itself
+  bool with_mtp = false;  // load the MTP head; its absence is then an error
   ContractMode contract = ContractMode::kExact;
   int num_threads = 0;  // 0: one per core
   int64_t context = 0;  // tokens per sequence, prompt and output; 0: min(model's limit, 8192)
@@ -33,8 +35,8 @@ struct EngineOptions {
   int max_sequences = 1;        // running at once; further requests wait
   int max_score_width = 0;      // largest width of Score; 0: kMaxDraftTokens + 1
   KvCacheType kv_type = KvCacheType::kBF16;
-  std::string target;  // instruction set; empty: VERBATIM_TARGET, else the best available
-  std::function<void(double fraction, const std::string& what)> progress;  // may be empty
+  std::string target = {};  // instruction set; empty: VERBATIM_TARGET, else the best available
+  std::function<void(double fraction, const std::string& what)> progress = {};  // may be empty
 };
 
 // What was loaded, for people and for `--json`.
@@ -47,7 +49,9 @@ struct EngineInfo {
   std::string backend;       // "cpu"
   std::string target;        // instruction set, e.g. "avx512vnni"
   std::string numerics;      // NumericsName
-  ContractMode contract = ContractMode::kExact;
+  ContractMode contract = ContractMode::kExact;       // as asked for
+  ContractMode contract_held = ContractMode::kExact;  // what this backend keeps: exact, or off
+  std::string contract_reason;                        // why, in a sentence
   int num_threads = 0;
   int64_t context = 0;
   int64_t vocab_size = 0;
@@ -60,11 +64,11 @@ struct EngineInfo {
 
 // Teacher-forced scoring of a token sequence.
 struct ScoreRequest {
-  std::vector<int32_t> token_ids;  // [T], at least 2
-  int width = 16;                  // rows per step; any width gives the same bytes
-  bool drafts = false;             // what the MTP head would draft at every position, three deep
+  std::vector<int32_t> token_ids = {};  // [T], at least 2
+  int width = 16;                       // rows per step; any width gives the same bytes
+  bool drafts = false;  // what the MTP head would draft at every position, three deep
   // Called once per position in order with the logits [V] and the hidden row [H]; may be empty.
-  std::function<Status(std::span<const float> logits, std::span<const float> hidden)> on_row;
+  std::function<Status(std::span<const float> logits, std::span<const float> hidden)> on_row = {};
 };
 
 struct ScoreResult {

@@ -31,7 +31,7 @@ struct SpeculationOptions {
   SpeculationKind kind = SpeculationKind::kOff;
   int draft_tokens = 3;    // drafts per block, 1 to 15; the most of them if automatic
   bool automatic = false;  // choose the width from measured acceptance and cost; changes speed only
-  std::vector<int32_t> replay;  // kReplay: replay[i] is drafted for output position i
+  std::vector<int32_t> replay = {};  // kReplay: replay[i] is drafted for output position i
 };
 
 enum class FinishReason { kStop, kLength, kCancelled, kError };

@@ -18,7 +18,7 @@ struct ModelOptions {
   int max_drafts = 0;      // most draft rows of one sequence in a step
   ops::KvType kv_type = ops::KvType::kBF16;
   bool with_draft_head = false;
-  std::function<void(double fraction, const std::string& what)> progress;  // may be empty
+  std::function<void(double fraction, const std::string& what)> progress = {};  // may be empty
 };
 
 // The backend outlives the model; the checkpoint need not. Errors: those of PrepareLinear and

@@ -37,7 +37,7 @@ Expected<DeviceVector> UploadDecayRate(const ModelWeights& weights, const std::s
                      fmt::format("{}", vector->values.size()));
   }
   std::vector<float> rate(vector->values);
-  for (float& value : rate) value = numerics::Exp(value);
+  for (float& value : rate) value = elementary::Exp(value);
   return DeviceVector::From(backend, rate);
 }
 

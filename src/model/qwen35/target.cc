@@ -48,8 +48,8 @@ Status Target::LoadEnds(const ModelWeights& weights, const ModelOptions& options
         lm_head_, PrepareMatrix(weights, "lm_head", config_.vocab_size, hidden, backend_));
   }
   VERBATIM_ASSIGN_OR_RETURN(final_norm_, UploadVector(weights, "norm", hidden, backend_));
-  const numerics::RotaryTables tables =
-      numerics::MakeRotaryTables(config_.rope_theta, config_.rotary_dim, options.context);
+  const RotaryTables tables =
+      MakeRotaryTables(config_.rope_theta, config_.rotary_dim, options.context);
   VERBATIM_ASSIGN_OR_RETURN(rotary_.cos, DeviceVector::From(backend_, tables.cos));
   VERBATIM_ASSIGN_OR_RETURN(rotary_.sin, DeviceVector::From(backend_, tables.sin));
   return {};

@@ -1,0 +1,126 @@
+// True rows first (one batched pass over what the target accepted), then the recursive drafts.
+#include "draft/mtp_drafter.h"
+
+#include "base/check.h"
+#include "numerics/argmax.h"
+
+namespace verbatim {
+
+Expected<std::unique_ptr<MtpDrafter>> MtpDrafter::Create(ops::Backend& backend, Model& model,
+                                                         const Caches& caches, int max_rows,
+                                                         int max_sequences) {
+  std::unique_ptr<MtpDrafter> drafter(new MtpDrafter(backend, model, caches));
+  const ModelShape& shape = model.shape();
+  VERBATIM_ASSIGN_OR_RETURN(drafter->previous_hidden_,
+                            backend.Allocate(shape.hidden_size * max_rows * sizeof(float)));
+  drafter->logits_.resize(shape.vocab_size * max_sequences);
+  drafter->tokens_.reserve(max_rows);
+  drafter->hidden_rows_.reserve(max_rows);
+  drafter->sequences_.reserve(max_sequences);
+  drafter->draft_rows_.reserve(max_sequences);
+  return drafter;
+}
+
+void MtpDrafter::Propose(std::span<DraftJob> jobs, const float* target_hidden) {
+  if (jobs.empty()) return;
+  RunTrueRows(jobs, target_hidden);
+  for (int depth = 1; !draft_rows_.empty(); ++depth) {
+    TakeDrafts(jobs);
+    RunProvisionalRows(jobs, depth);
+  }
+}
+
+void MtpDrafter::ProposeWithMargins(DraftJob& job, const float* target_hidden, float* margins) {
+  margins_ = margins;
+  Propose({&job, 1}, target_hidden);
+  margins_ = nullptr;
+}
+
+void MtpDrafter::RunTrueRows(std::span<DraftJob> jobs, const float* target_hidden) {
+  tokens_.clear();
+  hidden_rows_.clear();
+  sequences_.clear();
+  draft_rows_.clear();
+  for (DraftJob& job : jobs) {
+    SequenceState& state = *job.state;
+    // The invariant of qwen3_5.md 5.5: as many rows as the target has consumed tokens, after every
+    // step.
+    VERBATIM_CHECK(state.num_draft_rows == state.num_consumed - job.num_rows);
+    job.num_drafts = 0;
+    const int first_row = static_cast<int>(tokens_.size());
+    for (int j = 0; j < job.num_rows; ++j) {
+      tokens_.push_back(job.tokens[state.num_draft_rows + j + 1]);
+      hidden_rows_.push_back(job.first_row + j);
+    }
+    sequences_.push_back({.first_row = first_row,
+                          .num_rows = job.num_rows,
+                          .num_certain = job.num_rows,
+                          .first_slot = static_cast<int>(state.num_draft_rows) + 1,
+                          .first_visible_slot = 1,
+                          .first_position = static_cast<int>(state.num_draft_rows),
+                          .pages = state.pages.data()});
+    state.num_draft_rows = state.num_consumed;
+    if (job.max_drafts > 0) draft_rows_.push_back(first_row + job.num_rows - 1);
+  }
+  const int64_t width = model_.shape().hidden_size;
+  backend_.GatherRows({.x = target_hidden,
+                       .x_stride = width,
+                       .rows = hidden_rows_,
+                       .width = width,
+                       .out = previous_hidden_->As<float>(),
+                       .out_stride = width});
+  model_.draft_head()->Forward(
+      tokens_, previous_hidden_->As<float>(),
+      {.sequences = sequences_, .num_rows = static_cast<int>(tokens_.size())}, caches_);
+}
+
+void MtpDrafter::TakeDrafts(std::span<DraftJob> jobs) {
+  const int64_t vocab = model_.shape().vocab_size;
+  const float* device_logits = model_.draft_head()->Logits(draft_rows_);
+  backend_.CopyToHost(logits_.data(), device_logits, draft_rows_.size() * vocab * sizeof(float));
+  size_t index = 0;
+  for (DraftJob& job : jobs) {
+    if (job.num_drafts >= job.max_drafts) continue;
+    const std::span<const float> logits(logits_.data() + vocab * index++, vocab);
+    if (margins_ != nullptr) margins_[job.num_drafts] = numerics::TopTwoGap(logits);
+    job.drafts[job.num_drafts++] = numerics::Argmax(logits);
+  }
+}
+
+void MtpDrafter::RunProvisionalRows(std::span<DraftJob> jobs, int depth) {
+  tokens_.clear();
+  hidden_rows_.clear();
+  sequences_.clear();
+  size_t index = 0;
+  for (DraftJob& job : jobs) {
+    if (job.num_drafts < depth) continue;  // took no draft in this round
+    const int32_t hidden_row = draft_rows_[index++];
+    if (job.num_drafts == job.max_drafts) continue;
+    // Row i of the head for a token that is not accepted yet; true rows will overwrite its slot.
+    const int row = static_cast<int>(job.state->num_draft_rows) + depth - 1;
+    sequences_.push_back({.first_row = static_cast<int>(tokens_.size()),
+                          .num_rows = 1,
+                          .num_certain = 1,
+                          .first_slot = row + 1,
+                          .first_visible_slot = 1,
+                          .first_position = row,
+                          .pages = job.state->pages.data()});
+    tokens_.push_back(job.drafts[depth - 1]);
+    hidden_rows_.push_back(hidden_row);
+  }
+  draft_rows_.clear();
+  if (tokens_.empty()) return;
+  const int64_t width = model_.shape().hidden_size;
+  backend_.GatherRows({.x = model_.draft_head()->hidden(),
+                       .x_stride = width,
+                       .rows = hidden_rows_,
+                       .width = width,
+                       .out = previous_hidden_->As<float>(),
+                       .out_stride = width});
+  model_.draft_head()->Forward(
+      tokens_, previous_hidden_->As<float>(),
+      {.sequences = sequences_, .num_rows = static_cast<int>(tokens_.size())}, caches_);
+  for (size_t i = 0; i < tokens_.size(); ++i) draft_rows_.push_back(static_cast<int32_t>(i));
+}
+
+}  // namespace verbatim

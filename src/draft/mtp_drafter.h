@@ -1,0 +1,48 @@
+// MtpDrafter: drafts with the model's own multi-token-prediction head and keeps its cache in step
+// (qwen3_5.md 5.5, 5.6). Not the head itself (model/).
+#ifndef VERBATIM_DRAFT_MTP_DRAFTER_H_
+#define VERBATIM_DRAFT_MTP_DRAFTER_H_
+
+#include <memory>
+#include <vector>
+
+#include "draft/drafter.h"
+#include "model/model.h"
+
+namespace verbatim {
+
+class MtpDrafter : public Drafter {
+ public:
+  // `model` has a draft head. Errors: kResourceExhausted.
+  static Expected<std::unique_ptr<MtpDrafter>> Create(ops::Backend& backend, Model& model,
+                                                      const Caches& caches, int max_rows,
+                                                      int max_sequences);
+
+  void Propose(std::span<DraftJob> jobs, const float* target_hidden) override;
+
+  // As Propose, but also writes the gap between the best and the second logit of each draft.
+  void ProposeWithMargins(DraftJob& job, const float* target_hidden, float* margins);
+
+ private:
+  MtpDrafter(ops::Backend& backend, Model& model, const Caches& caches)
+      : backend_(backend), model_(model), caches_(caches) {}
+  void RunTrueRows(std::span<DraftJob> jobs, const float* target_hidden);
+  void TakeDrafts(std::span<DraftJob> jobs);  // from the last forward's rows in draft_rows_
+  void RunProvisionalRows(std::span<DraftJob> jobs, int depth);
+
+  ops::Backend& backend_;
+  Model& model_;
+  Caches caches_;
+  std::unique_ptr<ops::DeviceBuffer> previous_hidden_;  // [max_rows, H] f32
+  std::vector<float> logits_;                           // [max_sequences, V], host
+  // Of the forward being prepared; reserved once.
+  std::vector<int32_t> tokens_;
+  std::vector<int32_t> hidden_rows_;
+  std::vector<ops::SequenceRows> sequences_;
+  std::vector<int32_t> draft_rows_;  // rows whose logits give the next draft, one per drafting job
+  float* margins_ = nullptr;         // where ProposeWithMargins wants them
+};
+
+}  // namespace verbatim
+
+#endif  // VERBATIM_DRAFT_MTP_DRAFTER_H_

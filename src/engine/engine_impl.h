@@ -1,0 +1,84 @@
+// Engine::Impl: the parts of a loaded engine. Private to src/engine; loading.cc fills it,
+// scheduler.cc and scoring.cc run it.
+#ifndef VERBATIM_ENGINE_ENGINE_IMPL_H_
+#define VERBATIM_ENGINE_ENGINE_IMPL_H_
+
+#include <array>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/loader.h"
+#include "draft/drafter.h"
+#include "draft/mtp_drafter.h"
+#include "engine/row_plan.h"
+#include "engine/running_sequence.h"
+#include "engine/width_controller.h"
+#include "model/model.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+#include "verbatim/engine.h"
+
+namespace verbatim {
+
+struct Engine::Impl {
+  // loading.cc
+  Status Load(const EngineOptions& load_options);
+  Status LoadBackend();
+  Status LoadModelAndCaches(const Checkpoint& checkpoint);
+  Status LoadText(const std::string& folder);
+  void Describe(const Checkpoint& checkpoint);
+
+  // scheduler.cc
+  Expected<RequestId> Submit(Request request);
+  Status Cancel(RequestId id);
+  bool Step();
+  Expected<Result> TakeResult(RequestId id);
+  Status CheckRequest(const Request& request) const;
+  void Admit();
+  void RunPlan();
+  void ProposeDrafts();
+  void RetireEnded();
+  Expected<SequenceState> AcquireState(int64_t num_tokens);
+  void ReleaseState(SequenceState& state);
+  Drafter& DrafterOf(SpeculationKind kind);
+
+  // scoring.cc
+  Expected<ScoreResult> Score(const ScoreRequest& request);
+  Status ScoreRows(const ScoreRequest& request, SequenceState& state, int num_rows,
+                   ScoreResult& result);
+  Status ScoreDrafts(const ScoreRequest& request, SequenceState& state, int num_rows,
+                     ScoreResult& result);
+
+  EngineOptions options;
+  EngineInfo info;
+  int max_rows = 0;        // largest step
+  int max_logit_rows = 0;  // most rows of one Logits call
+  std::unique_ptr<ops::Backend> backend;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<KvCache> kv;
+  std::unique_ptr<RecurrentCache> recurrent;
+  Caches caches;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  Status chat_template_error;  // why there is none
+
+  std::unique_ptr<MtpDrafter> mtp_drafter;
+  std::array<std::unique_ptr<Drafter>, 3> list_drafters;  // n-gram, replay, wrong
+  StepCosts costs;
+
+  std::optional<RowPlan> plan;
+  std::vector<float> host_logits;  // [max_logit_rows, V]
+  std::vector<DraftJob> jobs;      // of one drafter, reserved
+  std::vector<RunningSequence*> job_sequences;
+  std::deque<std::pair<RequestId, Request>> waiting;
+  std::vector<std::unique_ptr<RunningSequence>> running;
+  std::map<RequestId, Result> finished;
+  RequestId next_id = 1;
+};
+
+}  // namespace verbatim
+
+#endif  // VERBATIM_ENGINE_ENGINE_IMPL_H_

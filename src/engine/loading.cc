@@ -1,0 +1,149 @@
+// From options to a loaded engine: checkpoint, backend, model, caches, text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "backend/cpu/cpu_backend.h"
+#include "draft/list_drafters.h"
+#include "engine/engine_impl.h"
+#include "model/load_model.h"
+#include "verbatim/version.h"
+
+namespace verbatim {
+namespace {
+
+// Enough for a chat, small enough for the caches of a 27B model to fit beside its weights.
+constexpr int64_t kDefaultContext = 8192;
+
+Status CheckRange(std::string_view option, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return {};
+  return MakeError(StatusCode::kInvalidArgument, option, fmt::format("{} to {}", low, high),
+                   fmt::format("{}", value));
+}
+
+ops::KvType ToOpsType(KvCacheType type) {
+  switch (type) {
+    case KvCacheType::kF16:
+      return ops::KvType::kF16;
+    case KvCacheType::kF32:
+      return ops::KvType::kF32;
+    case KvCacheType::kBF16:
+      break;
+  }
+  return ops::KvType::kBF16;
+}
+
+}  // namespace
+
+Status Engine::Impl::Load(const EngineOptions& load_options) {
+  const auto start = std::chrono::steady_clock::now();
+  options = load_options;
+  VERBATIM_RETURN_IF_ERROR(CheckRange("threads", options.num_threads, 0, 1024));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, 1, 1024));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("prefill_chunk", options.prefill_chunk, 0, INT32_MAX));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("max_score_width", options.max_score_width, 0, 65536));
+  if (options.num_threads == 0) {
+    options.num_threads = std::max(1u, std::thread::hardware_concurrency());
+  }
+  VERBATIM_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
+                            LoadCheckpoint({.model = options.model,
+                                            .draft_model = options.draft_model,
+                                            .want_mtp = options.with_mtp,
+                                            .progress = options.progress}));
+  const int64_t most_context = checkpoint.config.max_position_embeddings;
+  if (options.context == 0) options.context = std::min(most_context, kDefaultContext);
+  VERBATIM_RETURN_IF_ERROR(CheckRange("context", options.context, 2, most_context));
+  if (options.prefill_chunk == 0) options.prefill_chunk = options.context;
+  options.prefill_chunk = std::min(options.prefill_chunk, options.context);
+
+  VERBATIM_RETURN_IF_ERROR(LoadBackend());
+  VERBATIM_RETURN_IF_ERROR(LoadModelAndCaches(checkpoint));
+  VERBATIM_RETURN_IF_ERROR(LoadText(checkpoint.folder.string()));
+  Describe(checkpoint);
+  info.load_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+Status Engine::Impl::LoadBackend() {
+  VERBATIM_ASSIGN_OR_RETURN(backend, cpu::CreateCpuBackend({.num_threads = options.num_threads,
+                                                            .target = options.target}));
+  return {};
+}
+
+Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
+  constexpr int kMaxBlockRows = kMaxDraftTokens + 1;
+  const int block_rows = kMaxBlockRows * options.max_sequences;
+  max_rows =
+      std::max({static_cast<int>(options.prefill_chunk), block_rows, options.max_score_width});
+  max_logit_rows = block_rows;
+  VERBATIM_ASSIGN_OR_RETURN(model, LoadModel(checkpoint, *backend,
+                                             {.context = options.context,
+                                              .max_rows = max_rows,
+                                              .max_logit_rows = max_logit_rows,
+                                              .max_drafts = kMaxDraftTokens,
+                                              .kv_type = ToOpsType(options.kv_type),
+                                              .with_draft_head = options.with_mtp,
+                                              .progress = options.progress}));
+  const ModelShape& shape = model->shape();
+  // One slot more than positions: row i of the MTP head lies in slot i + 1.
+  const int64_t pages_per_sequence = (options.context + ops::kPageSlots) / ops::kPageSlots;
+  VERBATIM_ASSIGN_OR_RETURN(
+      kv, KvCache::Create(*backend, shape.num_kv_layers, shape.kv,
+                          static_cast<int>(pages_per_sequence * options.max_sequences)));
+  VERBATIM_ASSIGN_OR_RETURN(
+      recurrent, RecurrentCache::Create(*backend, shape.num_recurrent_layers, shape.recurrent,
+                                        options.max_sequences));
+  caches = {.kv = kv.get(), .recurrent = recurrent.get()};
+
+  if (options.with_mtp) {
+    VERBATIM_ASSIGN_OR_RETURN(
+        mtp_drafter, MtpDrafter::Create(*backend, *model, caches, max_rows, options.max_sequences));
+  }
+  list_drafters = {std::make_unique<NgramDrafter>(), std::make_unique<ReplayDrafter>(),
+                   std::make_unique<WrongDrafter>()};
+  plan.emplace(max_rows, options.max_sequences, options.prefill_chunk);
+  host_logits.resize(shape.vocab_size * max_logit_rows);
+  jobs.reserve(options.max_sequences);
+  job_sequences.reserve(options.max_sequences);
+  running.reserve(options.max_sequences);
+  return {};
+}
+
+Status Engine::Impl::LoadText(const std::string& folder) {
+  VERBATIM_ASSIGN_OR_RETURN(tokenizer, Tokenizer::Load(folder));
+  auto loaded = ChatTemplate::Load(folder);
+  if (loaded.ok()) {
+    chat_template = *std::move(loaded);
+  } else {
+    chat_template_error = loaded.status();  // only a request that needs the template fails
+  }
+  return {};
+}
+
+void Engine::Impl::Describe(const Checkpoint& checkpoint) {
+  const bool off = options.contract == ContractMode::kOff;
+  info = {.model_folder = checkpoint.folder.string(),
+          .model_type = checkpoint.config.model_type,
+          .layout = checkpoint.layout,
+          .weight_types = checkpoint.weight_types,
+          .mtp_source = checkpoint.mtp_source,
+          .backend = std::string(backend->name()),
+          .target = std::string(backend->target()),
+          .numerics = NumericsName(KvCacheTypeName(options.kv_type)),
+          .contract = options.contract,
+          .contract_held = off ? ContractMode::kOff : ContractMode::kExact,
+          .contract_reason = off ? "speculation is switched off"
+                                 : "every route of the cpu backend has one order of sums for any "
+                                   "number of rows, threads and instruction set",
+          .num_threads = options.num_threads,
+          .context = options.context,
+          .vocab_size = model->shape().vocab_size,
+          .hidden_size = model->shape().hidden_size,
+          .weight_bytes = model->weight_bytes(),
+          .cache_bytes = kv->bytes() + recurrent->bytes(),
+          .eos_token_ids = checkpoint.config.eos_token_ids};
+}
+
+}  // namespace verbatim

@@ -1,0 +1,161 @@
+// The walk over a block's rows, and everything that can end a request inside it.
+#include "engine/running_sequence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "numerics/argmax.h"
+
+namespace verbatim {
+namespace {
+
+double Milliseconds(RunningSequence::Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+}  // namespace
+
+RunningSequence::RunningSequence(RequestId id, Request request, SequenceState initial_state,
+                                 const SequenceLimits& limits, std::optional<TextStream> text)
+    : state(std::move(initial_state)),
+      id_(id),
+      request_(std::move(request)),
+      limits_(limits),
+      prompt_size_(static_cast<int64_t>(request_.prompt_token_ids.size())),
+      tokens_(request_.prompt_token_ids),
+      text_(std::move(text)) {
+  const int64_t most_tokens = std::min(request_.max_tokens, limits.context - prompt_size_);
+  tokens_.reserve(prompt_size_ + most_tokens);
+  result_.token_ids.reserve(most_tokens);
+}
+
+int RunningSequence::NumNextRows(int64_t max_prompt_rows) const {
+  if (!in_prompt()) return 1 + num_drafts;
+  return static_cast<int>(std::min(prompt_size_ - state.num_consumed, max_prompt_rows));
+}
+
+int RunningSequence::NumLogitRows(int num_rows) const {
+  if (!in_prompt()) return num_rows;
+  return state.num_consumed + num_rows == prompt_size_ ? 1 : 0;
+}
+
+int32_t RunningSequence::RowToken(int row) const {
+  return in_prompt() || row == 0 ? tokens_[state.num_consumed + row] : drafts[row - 1];
+}
+
+void RunningSequence::StartClock() {
+  if (!started_) started_ = Clock::now();
+}
+
+int64_t RunningSequence::Remaining() const {
+  const int64_t output = static_cast<int64_t>(tokens_.size()) - prompt_size_;
+  return std::min(request_.max_tokens - output,
+                  limits_.context - static_cast<int64_t>(tokens_.size()));
+}
+
+void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_t vocab_size) {
+  if (ended()) return;
+  const bool decoding = !in_prompt();
+  const int num_logit_rows = NumLogitRows(num_rows);
+  int accepted_drafts = 0;
+  int tested = 0;
+  for (int row = 0; row < num_logit_rows && !ended(); ++row) {
+    const std::span<const float> row_logits = logits.subspan(row * vocab_size, vocab_size);
+    if (numerics::ContainsNan(row_logits)) {
+      result_.error = MakeError(StatusCode::kInternal,
+                                fmt::format("logits of output token {}", result_.token_ids.size()),
+                                "numbers", "NaN", "verbatim inspect on the checkpoint");
+      End(FinishReason::kError);
+      break;
+    }
+    if (request_.logits_digest) digest_.UpdateFloats(row_logits);
+    const int32_t token = numerics::Argmax(row_logits.first(limits_.num_choosable));
+    const bool has_draft = decoding && row < num_drafts;
+    const bool right = has_draft && drafts[row] == token;
+    SpeculationStats& stats = result_.speculation;
+    if (has_draft) {
+      ++tested;
+      ++stats.tested;
+      ++stats.tested_at[row];
+      stats.accepted += right;
+      stats.accepted_at[row] += right;
+    }
+    Emit(token, right);
+    // The last token of a request is chosen but not consumed, even if it stands in the block as a
+    // draft.
+    if (!right || ended()) break;
+    ++accepted_drafts;
+  }
+  num_accepted_rows_ = decoding ? 1 + accepted_drafts : num_rows;
+  state.num_consumed += num_accepted_rows_;
+  state.num_accepted_drafts = accepted_drafts;
+  if (num_logit_rows > 0) output_started_ = true;
+  if (decoding) {
+    ++result_.speculation.rounds;
+    ++result_.speculation.rounds_with_width[num_rows - 1];
+    width_.AddRound(tested, accepted_drafts);
+  }
+}
+
+void RunningSequence::Emit(int32_t token, bool drafted) {
+  tokens_.push_back(token);
+  result_.token_ids.push_back(token);
+  const Clock::time_point now = Clock::now();
+  if (!first_token_) {
+    first_token_ = now;
+    result_.timings.prompt_ms = Milliseconds(now - *started_);
+  }
+  result_.timings.predicted_ms = Milliseconds(now - *first_token_);
+
+  const bool eos = !request_.ignore_eos &&
+                   std::find(limits_.eos_token_ids.begin(), limits_.eos_token_ids.end(), token) !=
+                       limits_.eos_token_ids.end();
+  std::string text;
+  if (text_ && !eos) text = text_->Push(token);
+  if (eos || (text_ && text_->stopped())) {
+    End(FinishReason::kStop);
+  } else if (Remaining() <= 0) {
+    End(FinishReason::kLength);
+  }
+  if (text_ && ended()) {
+    text += text_->Finish();
+    result_.matched_stop = text_->matched_stop();
+    if (text_->stopped()) finish_reason_ = FinishReason::kStop;
+  }
+  result_.text += text;
+  if (request_.on_token) request_.on_token({.token_id = token, .text = text, .drafted = drafted});
+}
+
+int RunningSequence::MaxDrafts(const StepCosts& costs) {
+  if (ended() || in_prompt() || request_.speculation.kind == SpeculationKind::kOff) return 0;
+  // A block emits one token more than its right drafts; more drafts than that can't be used.
+  const int most = static_cast<int>(
+      std::min<int64_t>({request_.speculation.draft_tokens, kMaxDraftTokens, Remaining() - 1}));
+  if (most <= 0) return 0;
+  return request_.speculation.automatic ? width_.ChooseDrafts(costs, most) : most;
+}
+
+void RunningSequence::SetNumDrafts(int count) {
+  num_drafts = count;
+  result_.speculation.drafted += count;
+  for (int i = 0; i < count; ++i) ++result_.speculation.drafted_at[i];
+}
+
+void RunningSequence::End(FinishReason reason) {
+  if (!ended()) finish_reason_ = reason;
+}
+
+void RunningSequence::Cancel() {
+  if (ended()) return;
+  End(FinishReason::kCancelled);
+  if (text_) result_.text += text_->Finish();
+}
+
+Result RunningSequence::TakeResult() {
+  result_.finish_reason = *finish_reason_;
+  if (request_.logits_digest) result_.logits_sha256 = digest_.HexDigest();
+  return std::move(result_);
+}
+
+}  // namespace verbatim

@@ -1,0 +1,90 @@
+// RunningSequence: one admitted request with its tokens, cache state, drafts and statistics. Not
+// scheduling.
+#ifndef VERBATIM_ENGINE_RUNNING_SEQUENCE_H_
+#define VERBATIM_ENGINE_RUNNING_SEQUENCE_H_
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/sha256.h"
+#include "engine/text_stream.h"
+#include "engine/width_controller.h"
+#include "state/sequence_state.h"
+#include "verbatim/engine.h"
+
+namespace verbatim {
+
+struct SequenceLimits {
+  int64_t context = 0;        // prompt and output tokens
+  int64_t num_choosable = 0;  // ids from here on are padding columns of the head, never chosen
+  std::span<const int32_t> eos_token_ids;
+};
+
+class RunningSequence {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Reserves everything that decoding will need. `text` is absent if the request needs none.
+  RunningSequence(RequestId id, Request request, SequenceState state, const SequenceLimits& limits,
+                  std::optional<TextStream> text);
+
+  // Rows of the next block: the unconsumed prompt, at most `max_prompt_rows` of it, or the pending
+  // token and drafts.
+  int NumNextRows(int64_t max_prompt_rows) const;
+  int NumCertainRows(int num_rows) const { return in_prompt() ? num_rows : 1; }
+  bool in_prompt() const { return !output_started_; }
+  // Whether these rows reach the end of the prompt, so that the last one's logits choose a token.
+  int NumLogitRows(int num_rows) const;
+  int32_t RowToken(int row) const;
+
+  // Takes a step's logits [NumLogitRows, V] (host) for its `num_rows` rows: walks the block while
+  // drafts are right, emits tokens, and moves the state past the accepted rows.
+  void Accept(int num_rows, std::span<const float> logits, int64_t vocab_size);
+
+  // Drafts to ask for after Accept, within the block, output and context limits.
+  int MaxDrafts(const StepCosts& costs);
+  void SetNumDrafts(int count);  // `drafts` now holds that many for the next block
+
+  bool ended() const { return finish_reason_.has_value(); }
+  void Cancel();
+  Result TakeResult();
+
+  RequestId id() const { return id_; }
+  const Request& request() const { return request_; }
+  std::span<const int32_t> tokens() const { return tokens_; }
+  int64_t prompt_size() const { return prompt_size_; }
+  int num_accepted_rows() const { return num_accepted_rows_; }  // of the last step
+  void StartClock();
+
+  SequenceState state;
+  std::array<int32_t, kMaxDraftTokens> drafts{};
+  int num_drafts = 0;
+
+ private:
+  void Emit(int32_t token, bool drafted);
+  void End(FinishReason reason);
+  int64_t Remaining() const;  // tokens that may still be emitted
+
+  RequestId id_;
+  Request request_;
+  SequenceLimits limits_;
+  int64_t prompt_size_;
+  std::vector<int32_t> tokens_;  // prompt and output
+  bool output_started_ = false;  // the whole prompt is consumed and a token chosen
+  int num_accepted_rows_ = 0;
+  std::optional<TextStream> text_;
+  Sha256 digest_;
+  WidthController width_;
+  std::optional<FinishReason> finish_reason_;
+  Result result_;
+  std::optional<Clock::time_point> started_;
+  std::optional<Clock::time_point> first_token_;
+};
+
+}  // namespace verbatim
+
+#endif  // VERBATIM_ENGINE_RUNNING_SEQUENCE_H_

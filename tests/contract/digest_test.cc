@@ -1,0 +1,196 @@
+// One digest: token ids and logits_sha256 are equal on every axis of the contract (issue 3, "what
+// it must show" 4). CI runs a sample of the product of axes that changes nothing when run twice;
+// VERBATIM_FULL=1 runs all of it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "tests/contract/digest_axes.h"
+#include "tests/support/test_models.h"
+#include "verbatim/engine.h"
+
+namespace verbatim::testing {
+namespace {
+
+constexpr int kNumPrompts = 8;
+constexpr int kMaxTokens = 256;
+constexpr int64_t kContext = 1024;
+
+bool RunsEverything() {
+  const char* full = std::getenv("VERBATIM_FULL");
+  return full != nullptr && std::string(full) == "1";
+}
+
+struct Output {
+  std::vector<int32_t> token_ids;
+  std::string logits_sha256;
+  friend bool operator==(const Output&, const Output&) = default;
+};
+
+struct TestModel {
+  std::string name;
+  std::filesystem::path folder;
+};
+
+// The 8 prompts: prose and chat by turns.
+std::vector<std::vector<int32_t>> ChoosePrompts(const std::filesystem::path& folder) {
+  std::vector<std::vector<int32_t>> chosen;
+  std::map<std::string, std::vector<std::vector<int32_t>>> by_kind;
+  for (const Prompt& prompt : LoadPrompts(folder)) by_kind[prompt.kind].push_back(prompt.ids);
+  for (int i = 0; i < kNumPrompts; ++i) {
+    chosen.push_back(by_kind[i % 2 == 0 ? "prose" : "chat"][i / 2]);
+  }
+  return chosen;
+}
+
+std::unique_ptr<Engine> LoadEngine(const std::filesystem::path& folder, const EngineAxes& axes,
+                                   int max_sequences) {
+  auto engine = Engine::Load({.model = folder.string(),
+                              .with_mtp = true,
+                              .num_threads = axes.num_threads,
+                              .context = kContext,
+                              .prefill_chunk = axes.prefill_chunk,
+                              .max_sequences = max_sequences,
+                              .target = axes.target});
+  if (!engine.ok()) ADD_FAILURE() << engine.status().message();
+  return engine.ok() ? *std::move(engine) : nullptr;
+}
+
+Request MakeRequest(const std::vector<int32_t>& prompt, const Speculation& speculation,
+                    const std::vector<int32_t>& classic_output, int64_t vocab_size) {
+  Request request;
+  request.prompt_token_ids = prompt;
+  request.max_tokens = kMaxTokens;
+  request.ignore_eos = true;  // 256 tokens each, as the goldens run on past end-of-sequence
+  request.want_text = false;
+  request.logits_digest = true;
+  request.speculation = {.kind = speculation.kind,
+                         .draft_tokens = speculation.draft_tokens,
+                         .automatic = speculation.automatic};
+  if (speculation.replay != DraftPattern::kNone) {
+    request.speculation.replay = ReplayList(speculation.replay, classic_output, vocab_size, 1);
+  }
+  return request;
+}
+
+Output ToOutput(const Expected<Result>& result) {
+  if (!result.ok()) {
+    ADD_FAILURE() << result.status().message();
+    return {};
+  }
+  return {result->token_ids, result->logits_sha256};
+}
+
+class DigestTest : public ::testing::TestWithParam<TestModel> {
+ protected:
+  // The classic chain on the best target of this machine.
+  static const std::vector<Output>& Classic(const TestModel& model) {
+    static std::map<std::string, std::vector<Output>> cache;
+    auto& outputs = cache[model.name];
+    if (!outputs.empty()) return outputs;
+    const auto engine = LoadEngine(model.folder, {.target = "", .num_threads = 2}, 1);
+    for (const auto& prompt : ChoosePrompts(model.folder)) {
+      outputs.push_back(ToOutput(engine->Generate(MakeRequest(prompt, {}, {}, 0))));
+    }
+    return outputs;
+  }
+};
+
+TEST_P(DigestTest, EqualOverSpeculationThreadsTargetsAndChunks) {
+  const TestModel& model = GetParam();
+  const std::vector<Output>& classic = Classic(model);
+  const auto prompts = ChoosePrompts(model.folder);
+  const auto speculations = AllSpeculations();
+  const bool full = RunsEverything();
+  int64_t arms = 0;
+  int64_t index = 0;
+  for (const EngineAxes& axes : AllEngineAxes()) {
+    const auto engine = LoadEngine(model.folder, axes, 1);
+    ASSERT_NE(engine, nullptr);
+    for (size_t s = 0; s < speculations.size(); ++s) {
+      for (int p = 0; p < kNumPrompts; ++p) {
+        // 17 speculations x 8 prompts x 10 engines a target; scalar code is about 20 times slower
+        // than the others. The steps are coprime to those counts, so that the sample meets every
+        // value of every axis.
+        const int64_t step = axes.target == "scalar" ? 173 : 29;
+        if (!full && index++ % step != 0) continue;
+        const Output output = ToOutput(engine->Generate(MakeRequest(
+            prompts[p], speculations[s], classic[p].token_ids, engine->info().vocab_size)));
+        ASSERT_TRUE(output == classic[p])
+            << axes.Name() << ", " << speculations[s].name << ", prompt " << p;
+        ++arms;
+      }
+    }
+  }
+  std::printf("%s: %lld arms of %d tokens equal\n", model.name.c_str(),
+              static_cast<long long>(arms), kMaxTokens);
+}
+
+// Sequences that start and end at other times, each with another speculation, in shared steps.
+TEST_P(DigestTest, EqualWhateverTheNeighbours) {
+  const TestModel& model = GetParam();
+  const std::vector<Output>& classic = Classic(model);
+  const auto prompts = ChoosePrompts(model.folder);
+  const auto speculations = AllSpeculations();
+  const bool full = RunsEverything();
+  for (const EngineAxes& axes :
+       {EngineAxes{"", 2, 64}, EngineAxes{"", 1, 7}, EngineAxes{"", 2, 0}}) {
+    const auto engine = LoadEngine(model.folder, axes, kNumPrompts);
+    ASSERT_NE(engine, nullptr);
+    for (int neighbours = 1; neighbours < kNumPrompts; neighbours += full ? 1 : 3) {
+      std::map<RequestId, int> prompt_of;
+      int submitted = 0;
+      for (int64_t step = 0;; ++step) {
+        // A new sequence every 37 steps: prime, so that starts fall anywhere in the others' chunks
+        // and blocks.
+        while (submitted <= neighbours && step >= 37 * submitted) {
+          const Speculation& speculation =
+              speculations[(submitted * 5 + neighbours) % speculations.size()];
+          auto request = MakeRequest(prompts[submitted], speculation, classic[submitted].token_ids,
+                                     engine->info().vocab_size);
+          const auto id = engine->Submit(std::move(request));
+          ASSERT_TRUE(id.ok()) << id.status().message();
+          prompt_of[*id] = submitted++;
+        }
+        if (!engine->Step() && submitted > neighbours) break;
+      }
+      for (const auto& [id, p] : prompt_of) {
+        ASSERT_TRUE(ToOutput(engine->TakeResult(id)) == classic[p])
+            << axes.Name() << ", " << neighbours << " neighbours, prompt " << p;
+      }
+    }
+  }
+}
+
+// The digest of one run is pinned, so that every machine, compiler and later change is held to it.
+TEST_P(DigestTest, EqualsTheGoldenFile) {
+  const TestModel& model = GetParam();
+  const std::filesystem::path path =
+      SourceFolder() / "tests" / "goldens" / "digests" / (model.name + ".txt");
+  if (const char* update = std::getenv("VERBATIM_UPDATE_GOLDENS"); update != nullptr) {
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream file(path);
+    file << "# logits_sha256 of " << kMaxTokens << " greedy tokens of the first " << kNumPrompts
+         << " prompts (prose, chat by turns) of " << model.name << ", KV cache bf16\n";
+    for (const Output& output : Classic(model)) file << output.logits_sha256 << "\n";
+  }
+  std::ifstream file(path);
+  std::vector<std::string> golden;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line[0] != '#') golden.push_back(line);
+  }
+  ASSERT_EQ(golden.size(), static_cast<size_t>(kNumPrompts)) << path;
+  for (int p = 0; p < kNumPrompts; ++p) EXPECT_EQ(Classic(model)[p].logits_sha256, golden[p]) << p;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, DigestTest,
+                         ::testing::Values(TestModel{"nano-qwen35", NanoModel()},
+                                           TestModel{"tiny-qwen35-4bit", TinyQuantizedModel()}),
+                         [](const auto& param) { return param.index == 0 ? "Nano" : "Tiny4Bit"; });
+
+}  // namespace
+}  // namespace verbatim::testing
