@@ -224,13 +224,13 @@ Status AddEosIds(const JsonFields& fields, Qwen35Config* config) {
   if (value == nullptr) return {};
   const nlohmann::json list = value->is_array() ? *value : nlohmann::json::array({*value});
   for (const nlohmann::json& id : list) {
-    if (!id.is_number_unsigned() ||
-        id.get<uint64_t>() >= static_cast<uint64_t>(config->vocab_size)) {
+    const int64_t number = id.is_number_integer() ? id.get<int64_t>() : -1;
+    if (number < 0 || number >= config->vocab_size) {
       return MakeError(StatusCode::kCorrupt, fields.Where("eos_token_id"),
                        fmt::format("token ids below vocab_size = {}", config->vocab_size),
                        JsonForMessage(id));
     }
-    const auto token = id.get<int32_t>();
+    const auto token = static_cast<int32_t>(number);
     if (std::ranges::count(config->eos_token_ids, token) == 0) {
       config->eos_token_ids.push_back(token);
     }

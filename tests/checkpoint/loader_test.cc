@@ -305,7 +305,7 @@ TEST(LoaderAffine, MixedWidthsWithOverrides) {
   EXPECT_EQ((*checkpoint->weights.Matrix("layers.0.linear_attn.in_proj_a"))->format.type,
             WeightType::kBF16);
   EXPECT_EQ(checkpoint->weight_types,
-            "bf16 (28 tensors), affine 4-bit g32 (1 tensor), affine 8-bit g64 (1 tensor)");
+            "bf16 (30 tensors), affine 4-bit g32 (1 tensor), affine 8-bit g64 (1 tensor)");
 }
 
 TEST(LoaderAffine, ScalesOfEveryFloatType) {
