@@ -1,0 +1,109 @@
+// The demo's table, made of plain text so that it reads the same in a log.
+#include "apps/verbatim/demo_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "apps/verbatim/json_output.h"
+
+namespace verbatim::cli {
+namespace {
+
+// 1234567 -> "1,234,567".
+std::string Grouped(int64_t value) {
+  const std::string digits = fmt::format("{}", value);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string DraftTable(const SpeculationStats& stats) {
+  std::string out;
+  for (int i = 0; i < DraftPositions(stats); ++i) {
+    if (stats.tested_at[i] == 0) continue;
+    const double rate =
+        100.0 * static_cast<double>(stats.accepted_at[i]) / static_cast<double>(stats.tested_at[i]);
+    out += fmt::format("  {:<28}{:>10.1f} %   {} of {}\n", fmt::format("draft {} accepted", i + 1),
+                       rate, stats.accepted_at[i], stats.tested_at[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+ArmComparison CompareArms(const Result& classic, const Result& mtp, int64_t vocab_size) {
+  ArmComparison comparison;
+  const size_t common = std::min(classic.token_ids.size(), mtp.token_ids.size());
+  comparison.tokens =
+      static_cast<int64_t>(std::max(classic.token_ids.size(), mtp.token_ids.size()));
+  comparison.tokens_that_differ = comparison.tokens - static_cast<int64_t>(common);
+  for (size_t i = 0; i < common; ++i) {
+    if (classic.token_ids[i] == mtp.token_ids[i]) continue;
+    ++comparison.tokens_that_differ;
+    if (comparison.first_difference < 0) comparison.first_difference = static_cast<int64_t>(i);
+  }
+  if (comparison.first_difference < 0 && comparison.tokens_that_differ > 0) {
+    comparison.first_difference = static_cast<int64_t>(common);
+  }
+  comparison.logits_bytes = comparison.tokens * vocab_size * static_cast<int64_t>(sizeof(float));
+  // Two empty digests would be equal and prove nothing.
+  comparison.logits_equal =
+      !classic.logits_sha256.empty() && classic.logits_sha256 == mtp.logits_sha256;
+  comparison.text_equal = classic.text == mtp.text;
+  return comparison;
+}
+
+std::string DemoReport(const Result& classic, const Result& mtp, const ArmComparison& comparison,
+                       const DemoSpeeds& speeds, const Terminal& terminal) {
+  const auto row = [](std::string_view label, std::string_view a, std::string_view b) {
+    return fmt::format("  {:<28}{:>12}{:>12}\n", label, a, b);
+  };
+  std::string out = terminal.OnOutput(Style::kBold, row("", "classic", "MTP"));
+  out += row("tokens", Grouped(static_cast<int64_t>(classic.token_ids.size())),
+             Grouped(static_cast<int64_t>(mtp.token_ids.size())));
+  if (comparison.equal()) {
+    out +=
+        row("tokens/s", fmt::format("{:.1f}", speeds.classic), fmt::format("{:.1f}", speeds.mtp));
+    out += row("speed-up", "1.00x",
+               speeds.classic > 0 ? fmt::format("{:.2f}x", speeds.mtp / speeds.classic) : "-");
+    out += DraftTable(mtp.speculation);
+  }
+  const auto verdict = [&](std::string_view what, int64_t compared, bool equal,
+                           std::string_view differ) {
+    return fmt::format("  {:<28}{:>12}   {}\n", what, Grouped(compared),
+                       terminal.OnOutput(equal ? Style::kGood : Style::kBad, differ));
+  };
+  out += "\n";
+  out += verdict("tokens compared", comparison.tokens, comparison.tokens_that_differ == 0,
+                 comparison.tokens_that_differ == 0
+                     ? "0 differ"
+                     : fmt::format("{} differ, the first is token {}",
+                                   comparison.tokens_that_differ, comparison.first_difference));
+  out += verdict("logits bytes compared", comparison.logits_bytes, comparison.logits_equal,
+                 comparison.logits_equal ? "0 differ" : "digests differ");
+  if (comparison.logits_equal) {
+    out +=
+        terminal.OnOutput(Style::kDim, fmt::format("  sha256 {} in both\n", classic.logits_sha256));
+  } else {
+    out += fmt::format("  sha256 {} classic\n  sha256 {} MTP\n", classic.logits_sha256,
+                       mtp.logits_sha256);
+  }
+  if (!comparison.text_equal) out += terminal.OnOutput(Style::kBad, "  the texts differ\n");
+  if (comparison.equal()) {
+    out += terminal.OnOutput(Style::kDim,
+                             speeds.repetitions > 0
+                                 ? fmt::format("  speeds: medians of {} silent runs of each arm, "
+                                               "taken in turn\n",
+                                               speeds.repetitions)
+                                 : "  speeds: of the runs above\n");
+  } else {
+    out += terminal.OnOutput(Style::kBad, "  the arms differ, so no speed-up is given\n");
+  }
+  return out;
+}
+
+}  // namespace verbatim::cli

@@ -1,0 +1,54 @@
+// The verb generate: a prompt continued. Not scoring, and not the comparison of two arms (demo.cc).
+#include <unistd.h>
+
+#include "apps/verbatim/generation.h"
+#include "apps/verbatim/json_output.h"
+#include "apps/verbatim/model_options.h"
+#include "apps/verbatim/verbs.h"
+
+namespace verbatim::cli {
+
+Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal) {
+  // Everything that the command line alone can tell comes before the model is loaded.
+  VERBATIM_ASSIGN_OR_RETURN(EngineOptions options, ReadEngineOptions(line));
+  if (line.Given("chat") && line.Given("ids")) {
+    return MakeError(StatusCode::kInvalidArgument, "--chat", "--prompt or --file beside it",
+                     "--ids", "--prompt TEXT");
+  }
+  VERBATIM_ASSIGN_OR_RETURN(const SpeculationOptions speculation, ReadSpeculation(line));
+  VERBATIM_ASSIGN_OR_RETURN(const PromptInput prompt, ReadPrompt(line));
+  options.with_mtp = speculation.kind == SpeculationKind::kMtp;
+
+  VERBATIM_ASSIGN_OR_RETURN(const auto engine, LoadEngine(options, terminal));
+  Request request;
+  VERBATIM_ASSIGN_OR_RETURN(request.prompt_token_ids,
+                            PromptTokenIds(prompt, line.Given("chat"), *engine));
+  const std::vector<int32_t> prompt_token_ids = request.prompt_token_ids;
+  request.max_tokens = line.Number("max-tokens");
+  request.stop = line.Texts("stop");
+  request.ignore_eos = line.Given("ignore-eos");
+  request.logits_digest = line.Given("json");
+  request.speculation = speculation;
+
+  TextSink sink;
+  if (!line.Given("json")) {
+    sink = [&terminal](std::string_view text, bool) { return terminal.Write(text); };
+  }
+  const DeferredSignals signals;
+  VERBATIM_ASSIGN_OR_RETURN(const Result result,
+                            RunRequest(*engine, std::move(request), signals, sink));
+  if (line.Given("json")) {
+    VERBATIM_RETURN_IF_ERROR(
+        terminal.Write(GenerateJson(engine->info(), speculation, prompt_token_ids, result) + "\n"));
+  } else if (isatty(STDOUT_FILENO) == 1) {
+    VERBATIM_RETURN_IF_ERROR(terminal.Write("\n"));  // for the shell's next line, not the answer's
+  }
+  terminal.Note(terminal.OnError(Style::kDim, SpeedSummary(prompt_token_ids.size(), result)));
+  if (const std::string drafts = DraftSummary(result); !drafts.empty()) {
+    terminal.Note(terminal.OnError(Style::kDim, drafts));
+  }
+  if (result.finish_reason == FinishReason::kError) return result.error;
+  return signals.exit_code();
+}
+
+}  // namespace verbatim::cli

@@ -1,0 +1,165 @@
+// Results as JSON, field by field.
+#include "apps/verbatim/json_output.h"
+
+#include <fmt/format.h>
+
+#include "apps/verbatim/json_writer.h"
+#include "numerics/profile.h"
+
+namespace verbatim::cli {
+namespace {
+
+void WriteTimings(int64_t prompt_tokens, const Result& result, JsonWriter& json) {
+  const Timings& timings = result.timings;
+  const int64_t timed = TimedTokens(result);
+  const auto per_token = [](double ms, int64_t tokens) {
+    return tokens > 0 ? ms / static_cast<double>(tokens) : 0.0;
+  };
+  json.Key("timings").BeginObject();
+  json.Key("prompt_n").Integer(prompt_tokens);
+  json.Key("prompt_ms").Rounded(timings.prompt_ms);
+  json.Key("prompt_per_token_ms").Rounded(per_token(timings.prompt_ms, prompt_tokens));
+  json.Key("prompt_per_second").Rounded(PerSecond(prompt_tokens, timings.prompt_ms));
+  json.Key("predicted_n").Integer(static_cast<int64_t>(result.token_ids.size()));
+  json.Key("predicted_ms").Rounded(timings.predicted_ms);
+  json.Key("predicted_per_token_ms").Rounded(per_token(timings.predicted_ms, timed));
+  json.Key("predicted_per_second").Rounded(PerSecond(timed, timings.predicted_ms));
+  if (result.speculation.drafted > 0) {
+    json.Key("draft_n").Integer(result.speculation.drafted);
+    json.Key("draft_n_accepted").Integer(result.speculation.accepted);
+  }
+  json.EndObject();
+}
+
+void WriteSpeculation(const SpeculationOptions& options, const SpeculationStats& stats,
+                      JsonWriter& json) {
+  const auto positions = static_cast<size_t>(DraftPositions(stats));
+  const auto by_position = [&](std::string_view key, std::span<const int64_t> counts) {
+    json.Key(key).Integers(counts.first(positions));
+  };
+  json.Key("speculation").BeginObject();
+  json.Key("kind").String(SpeculationKindName(options.kind));
+  json.Key("draft_tokens");
+  if (options.kind == SpeculationKind::kOff) {
+    json.Integer(0);
+  } else if (options.automatic) {
+    json.String("auto");
+  } else {
+    json.Integer(options.draft_tokens);
+  }
+  json.Key("rounds").Integer(stats.rounds);
+  json.Key("drafted").Integer(stats.drafted);
+  json.Key("tested").Integer(stats.tested);
+  json.Key("accepted").Integer(stats.accepted);
+  by_position("drafted_at", stats.drafted_at);
+  by_position("tested_at", stats.tested_at);
+  by_position("accepted_at", stats.accepted_at);
+  json.Key("widths").BeginObject();
+  for (size_t i = 0; i < stats.rounds_with_width.size(); ++i) {
+    if (stats.rounds_with_width[i] == 0) continue;
+    json.Key(fmt::format("{}", i + 1)).Integer(stats.rounds_with_width[i]);
+  }
+  json.EndObject().EndObject();
+}
+
+void WriteContract(const EngineInfo& info, JsonWriter& json) {
+  json.Key("contract").BeginObject();
+  json.Key("mode").String(ContractModeName(info.contract));
+  json.Key("held").String(ContractModeName(info.contract_held));
+  json.Key("reason").String(info.contract_reason);
+  json.EndObject();
+}
+
+void WriteNumerics(const EngineInfo& info, JsonWriter& json) {
+  json.Key("numerics").BeginObject();
+  json.Key("profile").String(kProfileName);
+  json.Key("version").Integer(kProfileVersion);
+  json.Key("target").String(info.target);
+  // NumericsName is "<profile>-<version>/kv-<type>".
+  json.Key("kv_type").String(info.numerics.substr(info.numerics.rfind('-') + 1));
+  json.EndObject();
+}
+
+void WriteModel(const EngineInfo& info, JsonWriter& json) {
+  json.Key("model").BeginObject();
+  json.Key("path").String(info.model_folder);
+  json.Key("type").String(info.model_type);
+  json.Key("layout").String(info.layout);
+  json.Key("weights").String(info.weight_types);
+  json.Key("mtp").String(info.mtp_source);
+  json.Key("vocab_size").Integer(info.vocab_size);
+  json.Key("hidden_size").Integer(info.hidden_size);
+  json.Key("weight_bytes").Integer(info.weight_bytes);
+  json.Key("cache_bytes").Integer(info.cache_bytes);
+  json.Key("backend").String(info.backend);
+  json.Key("threads").Integer(info.num_threads);
+  json.Key("context").Integer(info.context);
+  json.Key("load_ms").Rounded(info.load_ms);
+  json.Key("eos_token_ids").Integers(std::span<const int32_t>(info.eos_token_ids));
+  json.EndObject();
+}
+
+}  // namespace
+
+double PerSecond(int64_t tokens, double ms) {
+  return ms > 0 ? static_cast<double>(tokens) * 1000 / ms : 0.0;
+}
+
+int64_t TimedTokens(const Result& result) {
+  return result.token_ids.empty() ? 0 : static_cast<int64_t>(result.token_ids.size()) - 1;
+}
+
+int DraftPositions(const SpeculationStats& stats) {
+  int positions = kMaxDraftTokens;
+  while (positions > 0 && stats.drafted_at[positions - 1] == 0) --positions;
+  return positions;
+}
+
+std::string GenerateJson(const EngineInfo& info, const SpeculationOptions& speculation,
+                         std::span<const int32_t> prompt_token_ids, const Result& result) {
+  const auto prompt_tokens = static_cast<int64_t>(prompt_token_ids.size());
+  const auto completion_tokens = static_cast<int64_t>(result.token_ids.size());
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("text").String(result.text);
+  json.Key("token_ids").Integers(std::span<const int32_t>(result.token_ids));
+  json.Key("prompt_token_ids").Integers(prompt_token_ids);
+  json.Key("finish_reason").String(FinishReasonName(result.finish_reason));
+  if (result.matched_stop) json.Key("matched_stop").String(*result.matched_stop);
+  json.Key("usage").BeginObject();
+  json.Key("prompt_tokens").Integer(prompt_tokens);
+  json.Key("completion_tokens").Integer(completion_tokens);
+  json.Key("total_tokens").Integer(prompt_tokens + completion_tokens);
+  json.EndObject();
+  WriteTimings(prompt_tokens, result, json);
+  WriteSpeculation(speculation, result.speculation, json);
+  WriteContract(info, json);
+  WriteNumerics(info, json);
+  json.Key("logits_sha256").String(result.logits_sha256);
+  WriteModel(info, json);
+  json.EndObject();
+  return json.Take();
+}
+
+std::string ScoreJson(const EngineInfo& info, const ScoreRequest& request,
+                      const ScoreResult& result) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("token_ids").Integers(std::span<const int32_t>(request.token_ids));
+  json.Key("logprobs").Floats(result.logprobs);
+  json.Key("perplexity").Double(result.perplexity);
+  if (request.drafts) {
+    json.Key("drafts").BeginObject().Key("ids").BeginArray();
+    for (const auto& drafts : result.drafts) json.Integers(std::span<const int32_t>(drafts.ids));
+    json.EndArray().Key("margins").BeginArray();
+    for (const auto& drafts : result.drafts) json.Floats(drafts.margins);
+    json.EndArray().EndObject();
+  }
+  WriteContract(info, json);
+  WriteNumerics(info, json);
+  WriteModel(info, json);
+  json.EndObject();
+  return json.Take();
+}
+
+}  // namespace verbatim::cli

@@ -1,0 +1,429 @@
+// The contents of the option table. Not how they are parsed or shown.
+#include "apps/verbatim/options.h"
+
+#include <algorithm>
+
+#include "verbatim/request.h"
+
+namespace verbatim::cli {
+namespace {
+
+constexpr std::string_view kModelSection = "Model";
+constexpr std::string_view kPromptSection = "Prompt";
+constexpr std::string_view kGenerationSection = "Generation";
+constexpr std::string_view kSpeculationSection = "Speculation";
+constexpr std::string_view kScoringSection = "Scoring";
+constexpr std::string_view kQuantizationSection = "Quantization";
+constexpr std::string_view kOutputSection = "Output";
+
+// Beyond any machine; keeps a mistyped number from starting a million threads.
+constexpr int64_t kMaxThreads = 1024;
+// 16 times the longest context that a Qwen3.5 card names (1,010,000 with YaRN), rounded to 2^24.
+// The model's own limit is checked by the engine.
+constexpr int64_t kMaxContext = int64_t{1} << 24;
+// Rows of one step: scratch memory grows with it; 4096 rows already hide every fixed cost.
+constexpr int64_t kMaxScoreWidth = 4096;
+
+const std::vector<Verb> kEveryVerb = {Verb::kGenerate, Verb::kScore, Verb::kQuantize,
+                                      Verb::kInspect,  Verb::kDemo,  Verb::kVersion,
+                                      Verb::kHelp};
+const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo};
+const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
+
+std::vector<VerbSpec> MakeVerbs() {
+  return {
+      {.verb = Verb::kGenerate,
+       .name = "generate",
+       .summary = "Continue a prompt; greedy choice, with or without speculation",
+       .usage = "-m DIR|ID (-p TEXT | -f FILE | --ids LIST) [options]",
+       .examples =
+           {
+               "generate -m models/tiny-qwen35-4bit -p \"Once upon a time\" -n 64",
+               "generate -m models/tiny-qwen35-4bit -p \"Once upon a time\" --spec mtp --json",
+               "generate -m Qwen/Qwen3.5-0.8B --chat -f question.txt --spec mtp --draft-tokens "
+               "auto",
+               "generate -m models/nano-qwen35 --ids 5,6,7 --spec replay:drafts.txt --json",
+           }},
+      {.verb = Verb::kScore,
+       .name = "score",
+       .summary = "Log-probabilities and perplexity of a given text, teacher-forced",
+       .usage = "-m DIR|ID (-p TEXT | -f FILE | --ids LIST) [options]",
+       .examples =
+           {
+               "score -m models/tiny-qwen35-4bit -f README.md",
+               "score -m models/nano-qwen35 --ids 5,6,7,8 --json --drafts",
+               "score -m models/nano-qwen35 -f text.txt --logits out.safetensors --kv-type f32",
+           }},
+      {.verb = Verb::kQuantize,
+       .name = "quantize",
+       .summary = "Write a checkpoint in MLX affine layout",
+       .usage = "IN OUT [options]",
+       .examples =
+           {
+               "quantize Qwen/Qwen3.5-0.8B qwen-4bit --bits 4 --group-size 64",
+               "quantize in out --bits 4 --override 'embed_tokens=8' --override 'mtp.*=none'",
+           }},
+      {.verb = Verb::kInspect,
+       .name = "inspect",
+       .summary = "What a checkpoint is, its tensors, and the memory that a context needs",
+       .usage = "MODEL [options]",
+       .examples =
+           {
+               "inspect models/tiny-qwen35-4bit",
+               "inspect Qwen/Qwen3.5-0.8B --context 32768 --kv-type f16 --json",
+           }},
+      {.verb = Verb::kDemo,
+       .name = "demo",
+       .summary =
+           "The same prompt with classic decode and with MTP: text, speed, bytes that differ",
+       .usage = "-m DIR|ID [options]",
+       .examples =
+           {
+               "demo -m models/tiny-qwen35-4bit",
+               "demo -m models/tiny-qwen35-4bit -p \"It was a dark night\" -n 200 --draft-tokens 5",
+           }},
+      {.verb = Verb::kVersion,
+       .name = "version",
+       .summary = "Version, commit, compiler, instruction sets and numerics profile",
+       .usage = "[--json]",
+       .examples = {"version", "--version"}},
+      {.verb = Verb::kHelp,
+       .name = "help",
+       .summary = "Help for the program or for one verb",
+       .usage = "[VERB] [--markdown]",
+       .examples = {"help", "help generate", "help --markdown"}},
+  };
+}
+
+std::vector<OptionSpec> ModelOptions() {
+  return {
+      {.name = "model",
+       .letter = 'm',
+       .kind = ValueKind::kText,
+       .value_name = "DIR|ID",
+       .section = kModelSection,
+       .verbs = kModelVerbs,
+       .help =
+           "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
+           "Hugging Face cache (nothing is downloaded)"},
+      {.name = "draft-model",
+       .aliases = {"model-draft", "spec-draft-model"},
+       .kind = ValueKind::kText,
+       .value_name = "DIR|ID",
+       .section = kModelSection,
+       .verbs = kModelVerbs,
+       .help = "Checkpoint with the MTP head, when the model itself has none"},
+      {.name = "threads",
+       .letter = 't',
+       .kind = ValueKind::kInteger,
+       .value_name = "N|auto",
+       .min = 1,
+       .max = kMaxThreads,
+       .words = {{"auto", "auto", 0}},
+       .default_value = "auto",
+       .section = kModelSection,
+       .verbs = kModelVerbs,
+       .help = "Worker threads; auto is one per core"},
+      {.name = "prefill-chunk",
+       .aliases = {"ubatch-size"},
+       .kind = ValueKind::kInteger,
+       .value_name = "N|whole",
+       .min = 0,
+       .max = kMaxContext,
+       .words = {{"whole", "whole", 0}},
+       .default_value = "256",
+       .section = kModelSection,
+       .verbs = {Verb::kGenerate},
+       .help = "Prompt tokens per step; 0 or whole is the prompt in one step"},
+      {.name = "context",
+       .letter = 'c',
+       .aliases = {"ctx-size"},
+       .kind = ValueKind::kInteger,
+       .value_name = "N|auto",
+       .min = 2,
+       .max = kMaxContext,
+       .words = {{"auto", "auto", 0}},
+       .default_value = "auto",
+       .section = kModelSection,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect},
+       .help = "Tokens of prompt and output together; auto is the model's limit or 8192, whichever "
+               "is smaller"},
+      {.name = "kv-type",
+       .kind = ValueKind::kWord,
+       .value_name = "bf16|f16|f32",
+       .words = {{"bf16", "bf16"}, {"f16", "f16"}, {"f32", "f32"}},
+       .default_value = "bf16",
+       .section = kModelSection,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect},
+       .help = "Type of the KV cache; part of the numerics profile"},
+  };
+}
+
+std::vector<OptionSpec> PromptOptions() {
+  return {
+      {.name = "prompt",
+       .letter = 'p',
+       .kind = ValueKind::kText,
+       .value_name = "TEXT",
+       .section = kPromptSection,
+       .verbs = kModelVerbs,
+       .help = "The text itself"},
+      {.name = "file",
+       .letter = 'f',
+       .kind = ValueKind::kText,
+       .value_name = "FILE",
+       .section = kPromptSection,
+       .verbs = kGenerateAndScore,
+       .help = "Read the text from a file, byte for byte; - is standard input"},
+      {.name = "ids",
+       .kind = ValueKind::kText,
+       .value_name = "LIST",
+       .section = kPromptSection,
+       .verbs = kGenerateAndScore,
+       .help = "Token ids instead of text, e.g. 1,2,3"},
+      {.name = "chat",
+       .section = kPromptSection,
+       .verbs = {Verb::kGenerate},
+       .help = "Wrap the text as one user message in the model's chat template"},
+  };
+}
+
+std::vector<OptionSpec> GenerationAndSpeculationOptions() {
+  return {
+      {.name = "max-tokens",
+       .letter = 'n',
+       .aliases = {"n-predict", "predict"},
+       .kind = ValueKind::kInteger,
+       .value_name = "N",
+       .min = 1,
+       .max = kMaxContext,
+       .default_value = "128",
+       .section = kGenerationSection,
+       .verbs = {Verb::kGenerate, Verb::kDemo},
+       .help = "Tokens to generate at most"},
+      {.name = "stop",
+       .kind = ValueKind::kText,
+       .value_name = "TEXT",
+       .repeated = true,
+       .section = kGenerationSection,
+       .verbs = {Verb::kGenerate},
+       .help = "End before this text; may be given several times"},
+      {.name = "ignore-eos",
+       .section = kGenerationSection,
+       .verbs = {Verb::kGenerate},
+       .help = "Go on after an end-of-sequence token"},
+      {.name = "spec",
+       .aliases = {"spec-type"},
+       .kind = ValueKind::kWord,
+       .value_name = "off|mtp|ngram|replay:FILE|wrong",
+       .words = {{"off", "off"},
+                 {"mtp", "mtp"},
+                 {"ngram", "ngram"},
+                 {"replay", "replay", 0, true},
+                 {"wrong", "wrong"},
+                 {"none", "off"},
+                 {"draft-mtp", "mtp"},
+                 {"ngram-simple", "ngram"},
+                 {"ngram-map-k", "ngram"},
+                 {"ngram-map-k4v", "ngram"},
+                 {"ngram-mod", "ngram"},
+                 {"ngram-cache", "ngram"}},
+       .default_value = "off",
+       .section = kSpeculationSection,
+       .verbs = {Verb::kGenerate},
+       .help = "Who drafts: nobody, the MTP head, prompt lookup, a list of token ids, or a drafter "
+               "that is never right; llama.cpp's names (draft-mtp, ngram-simple, ...) work too"},
+      {.name = "draft-tokens",
+       .aliases = {"spec-draft-n-max", "draft-max", "draft"},
+       .kind = ValueKind::kInteger,
+       .value_name = "N|auto",
+       .min = 1,
+       .max = kMaxDraftTokens,
+       .words = {{"auto", "auto", 0}},
+       .default_value = "3",
+       .section = kSpeculationSection,
+       .verbs = {Verb::kGenerate, Verb::kDemo},
+       .help = "Drafts per block, 1 to 15 (a block is one row more); auto chooses from measured "
+               "acceptance and cost"},
+      {.name = "contract",
+       .kind = ValueKind::kWord,
+       .value_name = "exact|strict|greedy|off",
+       .words = {{"exact", "exact"}, {"strict", "strict"}, {"greedy", "greedy"}, {"off", "off"}},
+       .default_value = "exact",
+       .section = kSpeculationSection,
+       .verbs = kGenerateAndScore,
+       .help = "What to do if speculation could change the output: exact falls back to classic "
+               "decode and says so, strict refuses, greedy allows near-ties, off never speculates"},
+  };
+}
+
+std::vector<OptionSpec> ScoreOptions() {
+  return {
+      {.name = "width",
+       .kind = ValueKind::kInteger,
+       .value_name = "W",
+       .min = 1,
+       .max = kMaxScoreWidth,
+       .default_value = "16",
+       .section = kScoringSection,
+       .verbs = {Verb::kScore},
+       .help = "Rows per step; any width gives the same bytes"},
+      {.name = "drafts",
+       .section = kScoringSection,
+       .verbs = {Verb::kScore},
+       .help =
+           "Also what the MTP head would draft at every position, three deep; shown with --json"},
+      {.name = "logits",
+       .kind = ValueKind::kText,
+       .value_name = "FILE",
+       .section = kOutputSection,
+       .verbs = {Verb::kScore},
+       .help = "Write tensors logits [T, V] and hidden [T, H], f32, to a safetensors file"},
+  };
+}
+
+std::vector<OptionSpec> QuantizeAndInspectOptions() {
+  return {
+      {.name = "IN",
+       .kind = ValueKind::kText,
+       .value_name = "IN",
+       .positional = true,
+       .section = kQuantizationSection,
+       .verbs = {Verb::kQuantize},
+       .help = "Checkpoint folder or model id to read"},
+      {.name = "OUT",
+       .kind = ValueKind::kText,
+       .value_name = "OUT",
+       .positional = true,
+       .section = kQuantizationSection,
+       .verbs = {Verb::kQuantize},
+       .help = "Folder to write"},
+      {.name = "bits",
+       .kind = ValueKind::kInteger,
+       .value_name = "2|3|4|5|6|8",
+       .min = 2,
+       .max = 8,
+       .only = {2, 3, 4, 5, 6, 8},
+       .default_value = "4",
+       .section = kQuantizationSection,
+       .verbs = {Verb::kQuantize},
+       .help = "Bits per weight"},
+      {.name = "group-size",
+       .kind = ValueKind::kInteger,
+       .value_name = "32|64|128",
+       .min = 32,
+       .max = 128,
+       .only = {32, 64, 128},
+       .default_value = "64",
+       .section = kQuantizationSection,
+       .verbs = {Verb::kQuantize},
+       .help = "Weights that share a scale and a bias"},
+      {.name = "override",
+       .kind = ValueKind::kText,
+       .value_name = "PATTERN=BITS[/GROUP]",
+       .repeated = true,
+       .section = kQuantizationSection,
+       .verbs = {Verb::kQuantize},
+       .help = "Other bits for the tensors whose name matches (* and ?); PATTERN=none leaves them "
+               "in 16 bits; the last match counts"},
+      {.name = "MODEL",
+       .kind = ValueKind::kText,
+       .value_name = "MODEL",
+       .positional = true,
+       .section = kModelSection,
+       .verbs = {Verb::kInspect},
+       .help = "Checkpoint folder or model id"},
+      {.name = "VERB",
+       .kind = ValueKind::kText,
+       .value_name = "VERB",
+       .positional = true,
+       .section = kOutputSection,
+       .verbs = {Verb::kHelp},
+       .help = "The verb to explain"},
+  };
+}
+
+std::vector<OptionSpec> OutputOptions() {
+  return {
+      {.name = "json",
+       .section = kOutputSection,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion},
+       .help = "Print one JSON object instead of text"},
+      {.name = "markdown",
+       .section = kOutputSection,
+       .verbs = {Verb::kHelp},
+       .help = "Print Markdown: the whole of docs/cli.md, or one verb's table"},
+      {.name = "quiet",
+       .letter = 'q',
+       .section = kOutputSection,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize},
+       .help = "Nothing on standard error but errors"},
+      {.name = "verbose",
+       .letter = 'v',
+       .section = kOutputSection,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
+       .help = "More on standard error"},
+      {.name = "color",
+       .aliases = {"log-colors"},
+       .kind = ValueKind::kWord,
+       .value_name = "auto|always|never",
+       .words = {{"auto", "auto"},
+                 {"always", "always"},
+                 {"never", "never"},
+                 {"on", "always"},
+                 {"off", "never"}},
+       .default_value = "auto",
+       .section = kOutputSection,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
+       .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
+               "is a terminal"},
+      {.name = "help",
+       .letter = 'h',
+       .section = kOutputSection,
+       .verbs = kEveryVerb,
+       .help = "Show the options and examples of the verb"},
+  };
+}
+
+std::vector<OptionSpec> MakeOptions() {
+  std::vector<OptionSpec> all;
+  for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
+                    ScoreOptions(), QuantizeAndInspectOptions(), OutputOptions()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+std::span<const VerbSpec> AllVerbs() {
+  static const std::vector<VerbSpec> verbs = MakeVerbs();
+  return verbs;
+}
+
+std::span<const OptionSpec> AllOptions() {
+  static const std::vector<OptionSpec> options = MakeOptions();
+  return options;
+}
+
+const VerbSpec* FindVerb(std::string_view name) {
+  for (const VerbSpec& verb : AllVerbs()) {
+    if (verb.name == name) return &verb;
+  }
+  return nullptr;
+}
+
+const VerbSpec& SpecOf(Verb verb) { return AllVerbs()[static_cast<size_t>(verb)]; }
+
+std::vector<const OptionSpec*> OptionsOf(Verb verb) {
+  std::vector<const OptionSpec*> options;
+  for (bool positional : {true, false}) {
+    for (const OptionSpec& option : AllOptions()) {
+      if (option.positional != positional) continue;
+      if (std::ranges::find(option.verbs, verb) != option.verbs.end()) options.push_back(&option);
+    }
+  }
+  return options;
+}
+
+}  // namespace verbatim::cli
