@@ -161,6 +161,37 @@ TEST_F(ChatTemplateFolder, DamagedConfigs) {
   EXPECT_EQ(RenderOrError(), "corrupt");
 }
 
+TEST(ChatTemplateTest, GenerationBlocksAreTransparent) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"a {%- generation -%}\n b {%- endgeneration %} c", "ab c"},
+      {"{%generation%}{% set x = 1 %}{%endgeneration%}[{{ x }}]", "[]"},  // a scope of its own
+      {"{% for i in [1, 2] %}{% generation %}{{ i }}{% endgeneration %}{% endfor %}", "12"},
+      // Not tags: in a comment, in strings, in a raw block, as a variable.
+      {"{# {% generation %} #}x", "x"},
+      {"{{ '{% generation %}' }}", "{% generation %}"},
+      {"{% set a = '%}{% generation %}' %}{{ a }}", "%}{% generation %}"},
+      {"{{ 'it\\'s {% endgeneration %}' }}", "it's {% endgeneration %}"},
+      {"{% raw %}{% generation %}{{ '{% endraw %}", "{% generation %}{{ '"},
+      {"{%- raw -%} {# {%- endraw -%} #} {% generation %}g{% endgeneration %}", "{##} g"},
+      {"{% if generation %}{% else %}none{% endif %}", "none"},
+      {"{ \xC3\xA9 {", "{ \xC3\xA9 {"},
+  };
+  for (const auto& [source, expected] : cases) {
+    const auto loaded = ChatTemplate::FromSource(source, nullptr, "test");
+    ASSERT_TRUE(loaded.ok()) << source << ": " << loaded.status().message();
+    const auto text = loaded->Render(kUser, {});
+    ASSERT_TRUE(text.ok()) << source << ": " << text.status().message();
+    EXPECT_EQ(*text, expected) << source;
+  }
+  for (const char* source :
+       {"{{", "{%", "{#", "{% raw %}{% x", "{# \xC3\xA9", "{{ '\xC3\xA9", "{% generation %}",
+        "{% endgeneration %}", "{% generation", "{{ '\\"}) {
+    const auto loaded = ChatTemplate::FromSource(source, nullptr, "test");
+    ASSERT_FALSE(loaded.ok()) << source;
+    EXPECT_EQ(loaded.status().code(), StatusCode::kCorrupt) << source;
+  }
+}
+
 TEST(ChatTemplateTest, BadRequestsAreErrors) {
   const auto loaded = ChatTemplate::FromSource("{{ messages | length }}{{ a }}", nullptr, "test");
   ASSERT_TRUE(loaded.ok());

@@ -81,7 +81,9 @@ fn quote(text: &str, ensure_ascii: bool, out: &mut String) {
 fn number(value: &Value) -> String {
     match (value.is_integer(), f64::try_from(value.clone())) {
         (false, Ok(x)) if x.is_nan() => "NaN".into(),
-        (false, Ok(x)) if x.is_infinite() => (if x > 0.0 { "Infinity" } else { "-Infinity" }).into(),
+        (false, Ok(x)) if x.is_infinite() => {
+            (if x > 0.0 { "Infinity" } else { "-Infinity" }).into()
+        }
         (false, Ok(x)) => float_repr(x),
         _ => value.to_string(),
     }

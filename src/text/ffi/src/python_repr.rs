@@ -110,31 +110,3 @@ fn repr(value: &Value, depth: usize, out: &mut String) -> bool {
     }
     true
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn floats_print_as_python_prints_them() {
-        for (value, text) in [
-            (1.0, "1.0"),
-            (0.1, "0.1"),
-            (-0.0, "-0.0"),
-            (1e15, "1000000000000000.0"),
-            (1e16, "1e+16"),
-            (1.5e300, "1.5e+300"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (f64::INFINITY, "inf"),
-        ] {
-            assert_eq!(float_repr(value), text);
-        }
-    }
-
-    #[test]
-    fn containers_print_as_python_prints_them() {
-        let value = Value::from_serialize(serde_json::json!({"a": ["it's", "x\n", true, null, 2.0]}));
-        assert_eq!(to_str(&value).unwrap(), r#"{'a': ["it's", 'x\n', True, None, 2.0]}"#);
-    }
-}

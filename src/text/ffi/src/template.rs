@@ -66,7 +66,7 @@ fn strftime_now(format: &str) -> Result<Value, Error> {
     let clock = CLOCK.with(Cell::get).ok_or_else(|| bad("strftime_now: no clock"))?;
     let format = CString::new(format).map_err(|_| bad("strftime_now: zero byte in the format"))?;
     let mut out = [0u8; 1024]; // strftime's own form has no length; dates are far below this
-    // SAFETY: the callback keeps to `capacity`, and `user` is what came with it.
+                               // SAFETY: the callback keeps to `capacity`, and `user` is what came with it.
     let written = unsafe {
         (clock.strftime)(clock.user, format.as_ptr(), out.as_mut_ptr().cast(), out.len())
     };
