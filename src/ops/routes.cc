@@ -17,61 +17,78 @@ struct RowRange {
   int min_rows;
   int max_rows;
   int row_tile;
-  std::string_view affine_kernel;
-  std::string_view dense_kernel;
+  std::string_view kernel;
 };
 
-// A row tile needs an accumulator per row (affine: int32 and binary32, dense: two binary32) beside
-// the weights: 8 rows fit into the 32 registers of AVX-512. A kernel with a row tile of R cuts M
-// rows into ceil(M / R) nearly equal tiles, so a wider one is never slower; the narrow ones are
-// routes of their own because their code differs.
-constexpr std::array kWideRanges = {
-    RowRange{1, 1, 1, "affine_rows_1", "dense_rows_1"},
-    RowRange{2, 2, 2, "affine_rows_2", "dense_rows_2"},
-    RowRange{3, 4, 4, "affine_rows_4", "dense_rows_4"},
-    RowRange{5, kUnlimitedRows, 8, "affine_rows_8", "dense_rows_8"},
+// A kernel with a row tile of R cuts M rows into ceil(M / R) nearly equal tiles. A row tile needs
+// accumulators for each row beside the weights. AVX-512 has 32 registers: 8 rows of an int32 and a
+// binary32 sum (affine), or of two binary32 chains (dense).
+constexpr std::array kWideAffine = {
+    RowRange{1, 1, 1, "affine_rows_1"},
+    RowRange{2, 2, 2, "affine_rows_2"},
+    RowRange{3, 4, 4, "affine_rows_4"},
+    RowRange{5, kUnlimitedRows, 8, "affine_rows_8"},
 };
-// 16 registers, two for each 16-lane value: 4 rows.
-constexpr std::array kNarrowRanges = {
-    RowRange{1, 1, 1, "affine_rows_1", "dense_rows_1"},
-    RowRange{2, 2, 2, "affine_rows_2", "dense_rows_2"},
-    RowRange{3, kUnlimitedRows, 4, "affine_rows_4", "dense_rows_4"},
+constexpr std::array kWideDense = {
+    RowRange{1, 1, 1, "dense_rows_1"},
+    RowRange{2, 2, 2, "dense_rows_2"},
+    RowRange{3, 4, 4, "dense_rows_4"},
+    RowRange{5, kUnlimitedRows, 8, "dense_rows_8"},
+};
+// AVX2 has 16 registers of half the width. Affine kernels take 8 outputs at a time: 4 rows. Two
+// chains of 16 outputs are 4 registers a row: 2 rows (4 would spill: 30 instead of 48 products a
+// ns).
+constexpr std::array kNarrowAffine = {
+    RowRange{1, 1, 1, "affine_rows_1"},
+    RowRange{2, 2, 2, "affine_rows_2"},
+    RowRange{3, kUnlimitedRows, 4, "affine_rows_4"},
+};
+constexpr std::array kNarrowDense = {
+    RowRange{1, 1, 1, "dense_rows_1"},
+    RowRange{2, kUnlimitedRows, 2, "dense_rows_2"},
 };
 
 struct TargetRanges {
   std::string_view target;
-  std::span<const RowRange> ranges;
+  std::span<const RowRange> affine;
+  std::span<const RowRange> dense;
 };
 constexpr std::array kTargets = {
-    TargetRanges{"scalar", kNarrowRanges},
-    TargetRanges{"avx2", kNarrowRanges},
-    TargetRanges{"avx512", kWideRanges},
-    TargetRanges{"avx512vnni", kWideRanges},
+    TargetRanges{"scalar", kNarrowAffine, kNarrowDense},
+    TargetRanges{"avx2", kNarrowAffine, kNarrowDense},
+    TargetRanges{"avx512", kWideAffine, kWideDense},
+    TargetRanges{"avx512vnni", kWideAffine, kWideDense},
 };
 
-constexpr size_t kNumRoutes = kTypes.size() * 2 * (kNarrowRanges.size() + kWideRanges.size());
+constexpr std::span<const RowRange> RangesOf(WeightType type, const TargetRanges& target) {
+  return type == WeightType::kAffine ? target.affine : target.dense;
+}
 
-constexpr std::array<LinearRoute, kNumRoutes> MakeRoutes() {
-  std::array<LinearRoute, kNumRoutes> routes{};
+constexpr size_t CountRoutes() {
   size_t count = 0;
   for (const WeightType type : kTypes) {
-    const bool affine = type == WeightType::kAffine;
+    for (const TargetRanges& target : kTargets) count += RangesOf(type, target).size();
+  }
+  return count;
+}
+
+constexpr std::array<LinearRoute, CountRoutes()> MakeRoutes() {
+  std::array<LinearRoute, CountRoutes()> routes{};
+  size_t count = 0;
+  for (const WeightType type : kTypes) {
+    const OrderId order =
+        type == WeightType::kAffine ? OrderId::kAffineSegments8 : OrderId::kDenseSegments8;
     for (const TargetRanges& target : kTargets) {
-      for (const RowRange& range : target.ranges) {
-        routes[count++] = {type,
-                           target.target,
-                           range.min_rows,
-                           range.max_rows,
-                           affine ? range.affine_kernel : range.dense_kernel,
-                           range.row_tile,
-                           affine ? OrderId::kAffineSegments8 : OrderId::kDenseSegments8};
+      for (const RowRange& range : RangesOf(type, target)) {
+        routes[count++] = {type,         target.target,  range.min_rows, range.max_rows,
+                           range.kernel, range.row_tile, order};
       }
     }
   }
   return routes;
 }
 
-constexpr std::array<LinearRoute, kNumRoutes> kRoutes = MakeRoutes();
+constexpr auto kRoutes = MakeRoutes();
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cpu/kernels.h"
 #include "base/float_environment.h"
 #include "tests/backend/linear_cases.h"
 
@@ -209,6 +210,25 @@ TEST_P(LinearTest, ARowAloneEqualsTheRowInAnyBlock) {
         ASSERT_EQ(FirstDifference(&block[static_cast<size_t>(r * kOut)],
                                   alone[static_cast<size_t>(first + r)].data(), kOut),
                   -1);
+      }
+    }
+  }
+}
+
+// Any number of rows is cut into tiles of up to row_tile rows, so all of those kernels must exist.
+TEST(LinearKernels, EveryRouteHasItsKernels) {
+  for (const Target target : TargetsFor(DetectCpuFeatures())) {
+    const LinearKernels kernels = MakeKernels(target).linear;
+    for (const ops::LinearRoute& route : ops::LinearRoutes()) {
+      if (route.target != TargetName(target)) continue;
+      for (size_t r = 0; r < static_cast<size_t>(route.row_tile); ++r) {
+        if (route.type != WeightType::kAffine) {
+          EXPECT_NE(kernels.dense[static_cast<size_t>(route.type)][r], nullptr);
+          continue;
+        }
+        for (const size_t bits : {2, 3, 4, 5, 6, 8}) {
+          EXPECT_NE(kernels.affine[bits][r], nullptr) << route.kernel << ", " << bits << " bits";
+        }
       }
     }
   }

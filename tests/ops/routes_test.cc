@@ -64,7 +64,7 @@ TEST(Routes, LookupFindsTheRangeUnlessForced) {
   EXPECT_EQ(FindLinearRoute(WeightType::kAffine, "avx512", 1)->kernel, "affine_rows_1");
   EXPECT_EQ(FindLinearRoute(WeightType::kAffine, "avx512", 4)->kernel, "affine_rows_4");
   EXPECT_EQ(FindLinearRoute(WeightType::kAffine, "avx512", 5000)->kernel, "affine_rows_8");
-  EXPECT_EQ(FindLinearRoute(WeightType::kF16, "scalar", 5)->kernel, "dense_rows_4");
+  EXPECT_EQ(FindLinearRoute(WeightType::kF16, "scalar", 5)->kernel, "dense_rows_2");
   EXPECT_EQ(FindLinearRoute(WeightType::kAffine, "avx512", 16, "affine_rows_1")->kernel,
             "affine_rows_1");
   // A forced kernel that the target or the type lacks leaves the table's choice.

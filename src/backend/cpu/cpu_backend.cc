@@ -33,7 +33,7 @@ class CpuBackend final : public ops::Backend {
  public:
   CpuBackend(Target target, int num_threads, std::string forced_route, ops::DispatchLog* log)
       : target_(target),
-        kernels_(KernelsFor(target)),
+        kernels_(MakeKernels(target)),
         pool_(num_threads),
         linear_(target, kernels_.linear, pool_, std::move(forced_route), log) {}
 
@@ -132,7 +132,7 @@ class CpuBackend final : public ops::Backend {
   }
 
   Target target_;
-  const KernelTable& kernels_;
+  const KernelTable kernels_;
   ThreadPool pool_;
   LinearRunner linear_;
   AlignedBuffer<std::byte> shared_;

@@ -61,8 +61,8 @@ void FillAttentionKernels(Target target, KernelTable& table);
 void FillGatedDeltaKernels(Target target,
                            KernelTable& table);  // conv_and_gated_delta, fold_records
 
-// All of the above and the linears (tables.cc).
-const KernelTable& KernelsFor(Target target);
+// All of the above and the linears (tables.cc). `target` must be one that the processor has.
+KernelTable MakeKernels(Target target);
 
 }  // namespace verbatim::cpu
 

@@ -15,6 +15,10 @@ constexpr std::array<int, 3> kGroupSizes = {32, 64, 128};
 // some 3 cycles a ns, so 5 us are 800,000 products; unpacking a tile costs about as much as one row
 // of it.
 constexpr int64_t kMinTaskProducts = 800'000;
+// Weights that stay in cache while several row tiles use them: a quarter of a small L2 (256 KiB to
+// 2 MiB). A row tile's activations (8 * K bytes or 32 * K) then serve the whole run, and outputs
+// are stored in longer pieces.
+constexpr int64_t kRunBytes = 64 * 1024;
 // Tasks per thread, so that a thread that falls behind leaves little undone.
 constexpr int64_t kTasksPerThread = 8;
 // Quantizing a value costs about 0.25 ns: 32,768 values are 8 us, above which rows are spread over
@@ -110,10 +114,12 @@ void LinearRunner::RunTaskTiles(const Call& call, const ops::LinearTask& task, i
   tile.group_size = weights.group_size();
   tile.scale_type = weights.format().scale_type;
   tile.out_stride = task.out_stride;
-  // With one row tile the kernel walks the run itself; else each tile meets all row tiles while it
-  // is in cache.
-  const int64_t run = rows.count == 1 ? end - begin : 1;
-  for (int64_t index = begin; index < end; index += run) {
+  // With one row tile the kernel walks all tiles; else a run of tiles meets one row tile after the
+  // other.
+  const int64_t run_limit =
+      rows.count == 1 ? end - begin : std::max<int64_t>(1, kRunBytes / weights.tile_bytes());
+  for (int64_t index = begin; index < end; index += run_limit) {
+    const int64_t run = std::min(run_limit, end - index);
     const int64_t first_output = index * kTileOutputs;
     tile.weights = weights.tile(index);
     tile.num_tiles = static_cast<int>(run);

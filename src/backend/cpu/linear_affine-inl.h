@@ -67,7 +67,7 @@ void AffineTile(const LinearTile& tile) {
 
 template <int kBits, template <int, int> class Dot, int R = 1>
 void FillAffineRows(LinearKernels& kernels) {
-  if constexpr (R <= kTargetRowTile) {
+  if constexpr (R <= kAffineRowTile) {
     kernels.affine[kBits][R - 1] = AffineTile<kBits, R, Dot>;
     FillAffineRows<kBits, Dot, R + 1>(kernels);
   }

@@ -60,14 +60,13 @@ void DenseTile(const LinearTile& tile) {
 
 template <WeightType kType, int R = 1>
 void FillDenseRows(LinearKernels& kernels) {
-  if constexpr (R <= kTargetRowTile) {
+  if constexpr (R <= kDenseRowTile) {
     kernels.dense[static_cast<size_t>(kType)][R - 1] = DenseTile<kType, R>;
     FillDenseRows<kType, R + 1>(kernels);
   }
 }
 
 void FillLinearDense(bool /*vnni*/, LinearKernels& kernels) {
-  kernels.max_row_tile = kTargetRowTile;
   FillDenseRows<WeightType::kF32>(kernels);
   FillDenseRows<WeightType::kBF16>(kernels);
   FillDenseRows<WeightType::kF16>(kernels);

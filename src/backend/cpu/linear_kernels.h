@@ -48,8 +48,7 @@ using EmbedRowKernel = void (*)(const std::byte* tile, int lane, int64_t num_val
                                 WeightType scale_type, float* out);
 
 struct LinearKernels {
-  int max_row_tile = 0;
-  // [index][R - 1]; entries above max_row_tile are null.
+  // [index][R - 1]; entries above the target's largest row tile are null.
   std::array<std::array<LinearTileKernel, kMaxRowTile>, 9> affine =
       {};  // index is the number of bits
   std::array<std::array<LinearTileKernel, kMaxRowTile>, 3> dense = {};  // index is the WeightType
@@ -65,7 +64,7 @@ void FillLinearAffine4(Target target, LinearKernels& kernels);
 void FillLinearAffine5(Target target, LinearKernels& kernels);
 void FillLinearAffine6(Target target, LinearKernels& kernels);
 void FillLinearAffine8(Target target, LinearKernels& kernels);
-void FillLinearDense(Target target, LinearKernels& kernels);  // and max_row_tile
+void FillLinearDense(Target target, LinearKernels& kernels);
 void FillQuantizeRow(Target target, LinearKernels& kernels);
 void FillEmbed(Target target, LinearKernels& kernels);
 

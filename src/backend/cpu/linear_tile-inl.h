@@ -16,11 +16,13 @@ HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
 
-// ops/routes.cc says why.
+// The largest row tiles of the target's routes; ops/routes.cc says why.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kTargetRowTile = 8;
+inline constexpr int kAffineRowTile = 8;
+inline constexpr int kDenseRowTile = 8;
 #else
-inline constexpr int kTargetRowTile = 4;
+inline constexpr int kAffineRowTile = 4;
+inline constexpr int kDenseRowTile = 2;
 #endif
 
 HWY_INLINE F32x16 LoadScales(const std::byte* p, WeightType type) {

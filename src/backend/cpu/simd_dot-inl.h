@@ -140,6 +140,9 @@ class WideningDot {
     const V16 pairs = MulPairs(weights, activations);
     V16& sum16 = pairs_[kDigit][r];
     sum16 = kBlock % kMaxPairSums == 0 ? pairs : hn::Add(sum16, pairs);
+    // Keeps the additions where they are: g++ would form all products of a chunk first and spill
+    // them.
+    asm("" : "+v"(sum16.raw));
     if constexpr ((kBlock + 1) % kMaxPairSums == 0) {
       const VI quads = AddPairs(sum16);
       sum_[r] = hn::Add(sum_[r], kDigit == 0 ? quads : hn::ShiftLeft<4>(quads));
