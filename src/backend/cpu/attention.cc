@@ -70,7 +70,7 @@ struct Queries {
 
 // scores -> p = exp(s - m_c) in place for the visible slots [begin, end) of the chunk; returns m_c.
 // A NaN score may or may not end up in m_c: its p is NaN either way, and so are l and o.
-HWY_INLINE float Probabilities(float* scores, int begin, int end) {
+float Probabilities(float* scores, int begin, int end) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   constexpr int kTile = static_cast<int>(kLanes);
   const int first = begin / kTile * kTile;
@@ -91,8 +91,8 @@ HWY_INLINE float Probabilities(float* scores, int begin, int end) {
 
 // The chunk's (m, l, o) of queries [first, count); `page` holds the KV head's K and V.
 template <ops::KvType kType>
-HWY_INLINE void RunChunk(const typename KvElement<kType>::Type* page, int head_dim, float scale,
-                         int chunk_slot, int begin, int first, Queries& queries) {
+void RunChunk(const typename KvElement<kType>::Type* page, int head_dim, float scale,
+              int chunk_slot, int begin, int first, Queries& queries) {
   const int count = queries.count - first;
   int ends[kMaxQueries] = {};  // in the chunk
   for (int n = 0; n < count; ++n) {
@@ -126,7 +126,7 @@ HWY_INLINE void RunChunk(const typename KvElement<kType>::Type* page, int head_d
 }
 
 // (m, l, o) of queries [first, count) with their chunk's (m_c, l_c, o_c).
-HWY_INLINE void Merge(Queries& queries, int first, int head_dim) {
+void Merge(Queries& queries, int first, int head_dim) {
   const F32x16 m = Load(queries.max);
   const F32x16 m_c = Load(queries.chunk_max);
   const F32x16 m_new = MaxKeepFirst(m, m_c);
@@ -177,7 +177,7 @@ void RunChunks(const ops::AttentionArgs& args, const ops::SequenceRows& sequence
   }
 }
 
-HWY_INLINE void WriteResults(const ops::AttentionArgs& args, const Queries& queries) {
+void WriteResults(const ops::AttentionArgs& args, const Queries& queries) {
   const int hd = args.cache.layout.head_dim;
   for (int n = 0; n < queries.count; ++n) {
     const F32x16 inverse = Set(1.0f / queries.sum[n]);

@@ -69,8 +69,8 @@ HWY_INLINE F32x16 LoadValues(const typename KvElement<kType>::Type* values) {
 // scores[n][0, 16) = (q[n] . k[slot]) * scale for the sixteen slots of `keys`: four chains over d
 // mod 4.
 template <ops::KvType kType, int N>
-HWY_INLINE void ScoreTile(const typename KvElement<kType>::Type* keys, int head_dim, float scale,
-                          const float* const* q, float* const* scores, int slot) {
+void ScoreTile(const typename KvElement<kType>::Type* keys, int head_dim, float scale,
+               const float* const* q, float* const* scores, int slot) {
   F32x16 c[N][4];
   for (int n = 0; n < N; ++n) {
     for (int i = 0; i < 4; ++i) c[n][i] = Zero();
@@ -93,8 +93,8 @@ HWY_INLINE void ScoreTile(const typename KvElement<kType>::Type* keys, int head_
 
 // ScoreTile for `count` queries, in blocks of N, then of smaller ones.
 template <ops::KvType kType, int N = kScoreQueries>
-HWY_INLINE void ScoreQueries(const typename KvElement<kType>::Type* keys, int head_dim, float scale,
-                             const float* const* q, float* const* scores, int slot, int count) {
+void ScoreQueries(const typename KvElement<kType>::Type* keys, int head_dim, float scale,
+                  const float* const* q, float* const* scores, int slot, int count) {
   int n = 0;
   for (; n + N <= count; n += N) {
     ScoreTile<kType, N>(keys, head_dim, scale, q + n, scores + n, slot);
@@ -107,9 +107,8 @@ HWY_INLINE void ScoreQueries(const typename KvElement<kType>::Type* keys, int he
 // out[n][channel ...] += the chain over slots [begin, end) of p[n][slot] * v[slot][channel ...],
 // for 16 * C channels.
 template <ops::KvType kType, int N, int C>
-HWY_INLINE void AddValuesBlock(const typename KvElement<kType>::Type* values, int head_dim,
-                               int channel, int begin, int end, const float* const* p,
-                               float* const* out) {
+void AddValuesBlock(const typename KvElement<kType>::Type* values, int head_dim, int channel,
+                    int begin, int end, const float* const* p, float* const* out) {
   F32x16 o[N][C];
   for (int n = 0; n < N; ++n) {
     for (int c = 0; c < C; ++c) o[n][c] = Load(out[n] + channel + c * kLanes);
@@ -130,9 +129,8 @@ HWY_INLINE void AddValuesBlock(const typename KvElement<kType>::Type* values, in
 }
 
 template <ops::KvType kType, int C, int N = kValueQueries>
-HWY_INLINE void AddValuesQueries(const typename KvElement<kType>::Type* values, int head_dim,
-                                 int channel, int begin, int end, const float* const* p,
-                                 float* const* out, int count) {
+void AddValuesQueries(const typename KvElement<kType>::Type* values, int head_dim, int channel,
+                      int begin, int end, const float* const* p, float* const* out, int count) {
   int n = 0;
   for (; n + N <= count; n += N) {
     AddValuesBlock<kType, N, C>(values, head_dim, channel, begin, end, p + n, out + n);
@@ -145,8 +143,8 @@ HWY_INLINE void AddValuesQueries(const typename KvElement<kType>::Type* values, 
 
 // All channels; a run of kValueVectors keeps its accumulators in registers over all slots.
 template <ops::KvType kType>
-HWY_INLINE void AddValues(const typename KvElement<kType>::Type* values, int head_dim, int begin,
-                          int end, const float* const* p, float* const* out, int count) {
+void AddValues(const typename KvElement<kType>::Type* values, int head_dim, int begin, int end,
+               const float* const* p, float* const* out, int count) {
   constexpr int kRun = kValueVectors * static_cast<int>(kLanes);
   int channel = 0;
   for (; channel + kRun <= head_dim; channel += kRun) {

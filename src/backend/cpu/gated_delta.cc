@@ -55,8 +55,8 @@ struct HeadChannels {
 };
 
 // out[c] = silu(chain over taps, oldest first) for n channels from `channel` on.
-HWY_INLINE void ConvSilu(const float* const* taps, const float* weight, int64_t conv_dim,
-                         int64_t channel, int64_t n, float* out) {
+void ConvSilu(const float* const* taps, const float* weight, int64_t conv_dim, int64_t channel,
+              int64_t n, float* out) {
   for (int64_t i = 0; i < n; i += kLanes) {
     F32x16 y = Zero();
     for (int tap = 0; tap < kConvTaps; ++tap) {
@@ -68,14 +68,14 @@ HWY_INLINE void ConvSilu(const float* const* taps, const float* weight, int64_t 
 }
 
 // x[i] *= r, r = 1 / sqrt(sum + 1e-6).
-HWY_INLINE void L2Norm(float* x, int64_t n) {
+void L2Norm(float* x, int64_t n) {
   const F32x16 r = Set(1.0f / std::sqrt(SumOfSquares(x, n) + kL2Eps));
   for (int64_t i = 0; i < n; i += kLanes) {
     StoreUpTo(Mul(LoadUpTo(x + i, n - i), r), x + i, n - i);
   }
 }
 
-HWY_INLINE void Scale(float* x, int64_t n, float factor) {
+void Scale(float* x, int64_t n, float factor) {
   const F32x16 c = Set(factor);
   for (int64_t i = 0; i < n; i += kLanes) {
     StoreUpTo(Mul(LoadUpTo(x + i, n - i), c), x + i, n - i);
@@ -83,8 +83,8 @@ HWY_INLINE void Scale(float* x, int64_t n, float factor) {
 }
 
 // beta and e of value heads [first, first + n) of one row.
-HWY_INLINE void Gates(const ops::ConvAndGatedDeltaArgs& args, int64_t row, int first, int n,
-                      float* beta, float* decay) {
+void Gates(const ops::ConvAndGatedDeltaArgs& args, int64_t row, int first, int n, float* beta,
+           float* decay) {
   const int64_t heads = args.state.layout.num_value_heads;
   const float* a = args.a + row * heads;
   const float* b = args.b + row * heads;
@@ -100,8 +100,8 @@ HWY_INLINE void Gates(const ops::ConvAndGatedDeltaArgs& args, int64_t row, int f
 }
 
 // The four input rows of the convolution for row `index` of the sequence.
-HWY_INLINE void ConvInputs(const ops::ConvAndGatedDeltaArgs& args, const RecurrentSlot& slot,
-                           const ops::SequenceRows& sequence, int index, const float** taps) {
+void ConvInputs(const ops::ConvAndGatedDeltaArgs& args, const RecurrentSlot& slot,
+                const ops::SequenceRows& sequence, int index, const float** taps) {
   const int64_t conv_dim = slot.layout.conv_dim();
   for (int tap = 0; tap < kConvTaps; ++tap) {
     const int input = index - (kConvTaps - 1) + tap;
@@ -145,8 +145,7 @@ void ConvRun(const ops::ConvAndGatedDeltaArgs& args, int64_t begin, int64_t end,
   }
 }
 
-HWY_INLINE void FoldTile(const RecurrentSlot& slot, int num_accepted, int head, int tile,
-                         float* state) {
+void FoldTile(const RecurrentSlot& slot, int num_accepted, int head, int tile, float* state) {
   const RecurrentLayout& layout = slot.layout;
   const int key_head = head / (layout.num_value_heads / layout.num_key_heads);
   const int64_t channel = int64_t{head} * layout.value_head_dim + tile * kValueTile;
@@ -158,8 +157,8 @@ HWY_INLINE void FoldTile(const RecurrentSlot& slot, int num_accepted, int head, 
 }
 
 // Phase 2, one item: a tile of 16 value channels over all rows of a sequence.
-HWY_INLINE void RunTile(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& scratch,
-                        const ops::SequenceRows& sequence, int head, int tile, float* local) {
+void RunTile(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& scratch,
+             const ops::SequenceRows& sequence, int head, int tile, float* local) {
   const RecurrentLayout& layout = args.state.layout;
   const RecurrentSlot slot(args.state, sequence.recurrent_slot);
   const int key_dim = layout.key_head_dim;
@@ -209,8 +208,8 @@ void DeltaRun(const ops::ConvAndGatedDeltaArgs& args, int64_t begin, int64_t end
 }
 
 // The convolution rows after `num_new` more inputs, for `n` channels. Reads all before it writes.
-HWY_INLINE void CommitConv(const RecurrentSlot& slot, int num_accepted, const float* new_rows,
-                           int num_new, int64_t channel, int64_t n) {
+void CommitConv(const RecurrentSlot& slot, int num_accepted, const float* new_rows, int num_new,
+                int64_t channel, int64_t n) {
   constexpr int kRows = kConvTaps - 1;
   const int64_t conv_dim = slot.layout.conv_dim();
   const float* source[kRows];
@@ -228,8 +227,8 @@ HWY_INLINE void CommitConv(const RecurrentSlot& slot, int num_accepted, const fl
 }
 
 // Phase 3, one item: what one key head's channels leave for the next block.
-HWY_INLINE void CommitHead(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& scratch,
-                           const ops::SequenceRows& sequence, int key_head) {
+void CommitHead(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& scratch,
+                const ops::SequenceRows& sequence, int key_head) {
   const RecurrentLayout& layout = args.state.layout;
   const RecurrentSlot slot(args.state, sequence.recurrent_slot);
   const int64_t conv_dim = layout.conv_dim();

@@ -19,7 +19,7 @@ struct F32x16x4 {
 HWY_INLINE F32x16 Combine(const F32x16x4& c) { return Add(Add(c.c0, c.c1), Add(c.c2, c.c3)); }
 
 // S = fma(khat, d, S * e) for a token whose d is known. tile [Dk][16], khat [Dk].
-HWY_INLINE void FoldToken(const float* khat, F32x16 d, float e, int key_dim, float* tile) {
+inline void FoldToken(const float* khat, F32x16 d, float e, int key_dim, float* tile) {
   const F32x16 decay = Set(e);
   for (int k = 0; k < key_dim; ++k) {
     float* const s = tile + k * kLanes;
@@ -33,8 +33,8 @@ struct TokenResult {
 
 // One token: decay, read, write, read. S * e is kept in the tile between the two passes. Dk is a
 // multiple of 4.
-HWY_INLINE TokenResult RunToken(const float* khat, const float* qhat, F32x16 value, float beta,
-                                float e, int key_dim, float* tile) {
+inline TokenResult RunToken(const float* khat, const float* qhat, F32x16 value, float beta, float e,
+                            int key_dim, float* tile) {
   const F32x16 decay = Set(e);
   const auto read = [&](int k, F32x16& chain) HWY_ATTR {
     float* const s = tile + k * kLanes;

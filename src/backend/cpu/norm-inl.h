@@ -33,7 +33,7 @@ HWY_INLINE void StoreUpTo(F32x16 a, float* p, int64_t n) {
 
 // Where a row does not fill the last 64, the lanes that have no element run fma(0, 0, acc): acc is
 // +0 or positive (or NaN), so it does not change.
-HWY_INLINE float SumOfSquares(const float* x, int64_t n) {
+inline float SumOfSquares(const float* x, int64_t n) {
   F32x16 acc[kReductionVectors] = {Zero(), Zero(), Zero(), Zero()};
   constexpr int64_t kStep = kReductionVectors * kLanes;
   int64_t i = 0;
@@ -51,12 +51,12 @@ HWY_INLINE float SumOfSquares(const float* x, int64_t n) {
 }
 
 // r = 1 / sqrt(sum / n + eps)
-HWY_INLINE float RmsScale(const float* x, int64_t n, float eps) {
+inline float RmsScale(const float* x, int64_t n, float eps) {
   return 1.0f / std::sqrt(SumOfSquares(x, n) / static_cast<float>(n) + eps);
 }
 
 // y[i] = (x[i] * r) * w[i]; y may be x.
-HWY_INLINE void RmsNormRow(const float* x, const float* w, int64_t n, float eps, float* y) {
+inline void RmsNormRow(const float* x, const float* w, int64_t n, float eps, float* y) {
   const F32x16 r = Set(RmsScale(x, n, eps));
   for (int64_t i = 0; i < n; i += kLanes) {
     StoreUpTo(Mul(Mul(LoadUpTo(x + i, n - i), r), LoadUpTo(w + i, n - i)), y + i, n - i);

@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // Rotates x[0, rd): pairs (i, i + rd / 2).
-HWY_INLINE void Rope(const float* cos, const float* sin, int rotary_dim, float* x) {
+void Rope(const float* cos, const float* sin, int rotary_dim, float* x) {
   const int half = rotary_dim / 2;
   for (int i = 0; i < half; i += kLanes) {
     const int n = half - i;
@@ -36,8 +36,8 @@ HWY_INLINE void Rope(const float* cos, const float* sin, int rotary_dim, float* 
 
 // Writes `head`'s key and value of one slot, rounded once to the cache's type.
 template <typename T, typename Round>
-HWY_INLINE void WriteSlot(const ops::KvLayout& layout, std::byte* page, int head, int slot,
-                          const float* k, const float* v, Round round) {
+void WriteSlot(const ops::KvLayout& layout, std::byte* page, int head, int slot, const float* k,
+               const float* v, Round round) {
   T* const elements = reinterpret_cast<T*>(page);
   for (int d = 0; d < layout.head_dim; ++d) {
     elements[layout.KOffset(head, slot, d)] = round(k[d]);
