@@ -94,7 +94,9 @@ std::string SummarizeTypes(const ModelWeights& weights) {
   std::map<std::string, int> counts;
   for (const auto& [name, matrix] : weights.matrices) ++counts[FormatName(matrix.format)];
   std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
-  std::ranges::stable_sort(sorted, std::ranges::greater(), &std::pair<std::string, int>::second);
+  // The most frequent first; equal counts by name.
+  std::ranges::sort(sorted, {},
+                    [](const auto& item) { return std::pair(-item.second, item.first); });
   std::string summary;
   for (const auto& [format, count] : sorted) {
     summary += fmt::format("{}{} ({} tensor{})", summary.empty() ? "" : ", ", format, count,

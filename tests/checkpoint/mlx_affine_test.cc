@@ -119,7 +119,7 @@ WeightMatrix DenseView(const std::vector<float>& values, int64_t rows) {
   return matrix;
 }
 
-TEST(MlxAffine, ErrorIsAtMostHalfAStepForEveryWidthAndGroup) {
+TEST(MlxAffine, ErrorIsAtMostOneStepForEveryWidthAndGroup) {
   std::mt19937 random(3);
   std::vector<float> values(2 * 256);
   for (float& v : values) v = static_cast<float>(random() % 2001) / 1000.0f - 1.0f;
