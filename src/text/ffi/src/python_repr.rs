@@ -1,7 +1,7 @@
 //! Python's `str` and `repr` of template values. Not JSON (python_json.rs).
 use minijinja::value::{Value, ValueKind};
 
-/// Containers deeper than this are refused: a namespace can hold itself.
+/// Containers deeper than this are refused, as Python's recursion limit does.
 pub const MAX_DEPTH: usize = 256;
 
 /// `repr(float)`: the shortest digits that read back as the same number, in positional notation for
