@@ -22,7 +22,8 @@ void Wrap(std::string_view text, size_t indent, std::string* out) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (!first && column + 1 + word.size() > kColumns) {
-      *out += "\n" + std::string(indent, ' ');
+      *out += '\n';
+      out->append(indent, ' ');
       column = indent;
       first = true;
     }
@@ -106,13 +107,14 @@ std::string ProgramHelp() {
 
 std::string VerbHelp(Verb verb) {
   const VerbSpec& spec = SpecOf(verb);
-  std::string out = fmt::format("verbatim {}: {}\n\nUsage: verbatim {} {}\n", spec.name,
-                                spec.summary, spec.name, spec.usage);
+  std::string out = fmt::format("verbatim {}\n\n", spec.name);
+  Wrap(fmt::format("{}.", spec.summary), 0, &out);
+  out += fmt::format("\nUsage: verbatim {} {}\n", spec.name, spec.usage);
   for (std::string_view section : SectionsOf(verb)) {
     out += fmt::format("\n{}:\n", section);
     for (const OptionSpec* option : OptionsOf(verb)) {
       if (option->section != section) continue;
-      std::string left = "  " + Spelling(*option);
+      std::string left = fmt::format("  {}", Spelling(*option));
       if (left.size() + 2 > kHelpColumn) {
         out += left + "\n";
         left.clear();

@@ -43,8 +43,8 @@ TEST(OptionsTest, EveryEntryIsComplete) {
     EXPECT_FALSE(option.section.empty()) << option.name;
     EXPECT_FALSE(option.verbs.empty()) << option.name;
     EXPECT_EQ(option.kind == ValueKind::kFlag, option.value_name.empty()) << option.name;
-    if (option.kind == ValueKind::kInteger) EXPECT_LT(option.min, option.max) << option.name;
-    if (option.kind == ValueKind::kWord) EXPECT_FALSE(option.words.empty()) << option.name;
+    EXPECT_EQ(option.kind == ValueKind::kInteger, option.min < option.max) << option.name;
+    EXPECT_TRUE(option.kind != ValueKind::kWord || !option.words.empty()) << option.name;
   }
 }
 

@@ -1,0 +1,42 @@
+"""How the CLI tests run the program and read its files. Not a test."""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+
+SOURCE = pathlib.Path(os.environ.get("VERBATIM_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+BINARY = os.environ.get("VERBATIM_BINARY", str(SOURCE / "build" / "verbatim"))
+NANO = str(SOURCE / "models" / "nano-qwen35")
+PROMPT = "Once upon a time"
+# What might change colours or the instruction set must not leak in from the caller.
+SCRUBBED = ("NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "VERBATIM_TARGET", "VERBATIM_FORCE_ROUTE")
+
+
+def environment(**extra):
+    return {**{k: v for k, v in os.environ.items() if k not in SCRUBBED}, **extra}
+
+
+def run(*arguments, stdin=b"", env=None, timeout=120):
+    """The finished process, streams as bytes."""
+    return subprocess.run([BINARY, *map(str, arguments)], input=stdin, capture_output=True,
+                          env=environment(**(env or {})), timeout=timeout)
+
+
+def run_json(*arguments, **options):
+    """The object that a successful run with --json prints."""
+    done = run(*arguments, "--json", **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{arguments}: exit {done.returncode}: {done.stderr.decode()}")
+    return json.loads(done.stdout)
+
+
+def read_safetensors(path):
+    """name -> (dtype, shape, bytes), read without any library."""
+    data = pathlib.Path(path).read_bytes()
+    (size,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return {name: (info["dtype"], info["shape"], data[8 + size:][slice(*info["data_offsets"])])
+            for name, info in header.items()}

@@ -1,0 +1,66 @@
+"""quantize and inspect from outside, and models that are missing or broken. Not the reader's own tests."""
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from support import NANO, PROMPT, run, run_json
+
+
+class FilesTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def failed(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (1, b""), done.stderr)
+        self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        return done.stderr.decode()
+
+    def test_missing_model(self):
+        for verb in ("generate", "score"):
+            self.assertIn("/nonexistent", self.failed(verb, "-m", "/nonexistent", "-p", "x"))
+        self.failed("demo", "-m", self.folder)
+        self.failed("inspect", "nobody/nothing")
+        self.failed("quantize", "nobody/nothing", self.folder / "out")
+
+    def test_missing_prompt_and_replay_files(self):
+        self.failed("generate", "-m", NANO, "-f", self.folder / "none")
+        self.failed("generate", "-m", NANO, "-p", "x", "--spec", f"replay:{self.folder}/none")
+
+    def test_truncated_weights(self):
+        copy = self.folder / "model"
+        shutil.copytree(NANO, copy)
+        weights = copy / "model.safetensors"
+        data = weights.read_bytes()
+        weights.write_bytes(data[:len(data) // 2])
+        self.assertIn("model.safetensors", self.failed("generate", "-m", copy, "-p", "x"))
+
+    def test_quantize_then_generate(self):
+        out = self.folder / "out"
+        done = run("quantize", NANO, out, "--bits", "4", "--group-size", "32", "--override", "embed_tokens=8",
+                   "--override", "mtp.fc=none")
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+        self.assertIn(b"written", done.stderr)
+        description = run_json("inspect", out)
+        self.assertGreater(len(description), 3)
+        result = run_json("generate", "-m", out, "-p", PROMPT, "-n", "8", "--spec", "mtp", "-q")
+        self.assertEqual(result["model"]["layout"], "mlx")
+        self.assertIn("affine 8-bit g32 (1 tensor)", result["model"]["weights"])
+        again = run("quantize", NANO, out)
+        self.assertNotEqual(again.returncode, 0)  # never over an existing folder
+        self.assertEqual(again.stderr.count(b"\n"), 1)
+
+    def test_inspect(self):
+        done = run("inspect", NANO, "--context", "512", "--kv-type", "f32")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        for word in (b"qwen3_5", b"512 tokens", b"KV cache f32", b"embed_tokens", b"[1024, 192]", b"mtp"):
+            self.assertIn(word, done.stdout)
+        run_json("inspect", NANO)
+
+
+if __name__ == "__main__":
+    unittest.main()
