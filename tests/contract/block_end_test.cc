@@ -36,8 +36,10 @@ class BlockEndTest : public ::testing::Test {
   static Result ExpectSame(Request request) {
     request.speculation = {};
     const Result classic = *TheEngine().Generate(request);
-    Request long_run = BaseRequest(kContext);
+    Request long_run = request;  // what would come after the end
     long_run.ignore_eos = true;
+    long_run.stop.clear();
+    long_run.max_tokens = static_cast<int64_t>(classic.token_ids.size()) + kMaxDraftTokens;
     const std::vector<int32_t> future = TheEngine().Generate(long_run)->token_ids;
     std::vector<SpeculationOptions> speculations = {
         {.kind = SpeculationKind::kMtp, .draft_tokens = 3},
@@ -45,7 +47,7 @@ class BlockEndTest : public ::testing::Test {
         {.kind = SpeculationKind::kNgram, .draft_tokens = 6},
         {.kind = SpeculationKind::kWrong, .draft_tokens = 5}};
     // Right drafts far beyond the end: the block always holds what must not leak.
-    for (const int width : {1, 2, 3, 5, 8, 15}) {
+    for (const int width : {1, 2, 5, 15}) {
       speculations.push_back(
           {.kind = SpeculationKind::kReplay, .draft_tokens = width, .replay = future});
     }
@@ -89,7 +91,7 @@ TEST_F(BlockEndTest, MaxTokensAtEveryOffset) {
 TEST_F(BlockEndTest, ContextLimit) {
   // Prompts of every length up to the limit, so that the end falls anywhere inside a block.
   const std::vector<int32_t> base = *TheEngine().Tokenize(kPrompt);
-  for (int64_t length = kContext - 20; length < kContext; ++length) {
+  for (int64_t length = kContext - 18; length < kContext; ++length) {
     SCOPED_TRACE(length);
     Request request = BaseRequest(1000);
     request.ignore_eos = true;
@@ -104,8 +106,8 @@ TEST_F(BlockEndTest, ContextLimit) {
 TEST_F(BlockEndTest, StopStringAtEveryOffsetAndAcrossTokens) {
   const Result base = *TheEngine().Generate(BaseRequest(40));
   ASSERT_GT(base.text.size(), 60u);
-  for (size_t begin = 1; begin < 40; begin += 2) {
-    for (const size_t length : {1u, 4u, 9u}) {
+  for (size_t begin = 1; begin < 40; begin += 3) {
+    for (const size_t length : {1u, 6u}) {
       Request request = BaseRequest(60);
       request.stop = {base.text.substr(begin, length), "never in the text"};
       SCOPED_TRACE(request.stop[0]);

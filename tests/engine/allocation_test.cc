@@ -1,0 +1,100 @@
+// No allocation in a decode step: operator new is counted while Engine::Step runs. Text is off,
+// since text grows.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/support/test_models.h"
+#include "verbatim/engine.h"
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<long> allocations{0};
+
+void* Allocate(std::size_t size, std::size_t alignment) {
+  if (counting.load()) allocations.fetch_add(1);
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* memory = alignment <= alignof(std::max_align_t) ? std::malloc(size == 0 ? 1 : size)
+                                                        : std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return Allocate(size, 1); }
+void* operator new[](std::size_t size) { return Allocate(size, 1); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace verbatim::testing {
+namespace {
+
+void CheckDecodeSteps(const std::filesystem::path& model, SpeculationOptions speculation,
+                      bool logits_digest) {
+  auto engine = Engine::Load({.model = model.string(),
+                              .with_mtp = true,
+                              .num_threads = 2,
+                              .context = 600,
+                              .max_sequences = 2});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  for (const int32_t start : {5, 50}) {
+    Request request;
+    request.prompt_token_ids = {start, 6, 7, 8};
+    request.max_tokens = 400;  // crosses the page boundary
+    request.ignore_eos = true;
+    request.want_text = false;
+    request.logits_digest = logits_digest;
+    request.speculation = speculation;
+    ASSERT_TRUE((*engine)->Submit(request).ok());
+  }
+  (*engine)->Step();  // admission and the prompt may allocate
+  long steps = 0;
+  allocations = 0;
+  for (; steps < 20; ++steps) {  // before the first sequence can end: ending moves the result out
+    counting = true;
+    const bool more = (*engine)->Step();
+    counting = false;
+    ASSERT_TRUE(more);
+    EXPECT_EQ(allocations.load(), 0) << "step " << steps;
+  }
+}
+
+TEST(Allocation, DecodeStepsAllocateNothing) {
+  using enum SpeculationKind;
+  for (const SpeculationOptions& speculation :
+       {SpeculationOptions{.kind = kOff}, SpeculationOptions{.kind = kMtp, .draft_tokens = 3},
+        SpeculationOptions{.kind = kMtp, .draft_tokens = 15, .automatic = true},
+        SpeculationOptions{.kind = kNgram, .draft_tokens = 5},
+        SpeculationOptions{.kind = kWrong, .draft_tokens = 5}}) {
+    SCOPED_TRACE(SpeculationKindName(speculation.kind));
+    CheckDecodeSteps(NanoModel(), speculation, true);
+    CheckDecodeSteps(TinyQuantizedModel(), speculation, false);
+  }
+}
+
+TEST(Allocation, TheCounterCounts) {
+  allocations = 0;
+  counting = true;
+  delete new int;
+  counting = false;
+  EXPECT_EQ(allocations.load(), 1);
+}
+
+}  // namespace
+}  // namespace verbatim::testing

@@ -1,0 +1,115 @@
+// RowPlan: which rows a step holds, for prompts and blocks of several sequences.
+#include "engine/row_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "draft/drafter.h"
+
+namespace verbatim {
+namespace {
+
+constexpr int64_t kVocab = 4;
+constexpr float kChooseTwo[kVocab] = {0, 1, 3, 2};  // logits whose argmax is 2
+
+std::unique_ptr<RunningSequence> Sequence(std::vector<int32_t> prompt) {
+  Request request;
+  request.prompt_token_ids = std::move(prompt);
+  request.max_tokens = 10;
+  auto sequence = std::make_unique<RunningSequence>(
+      1, std::move(request), SequenceState{},
+      SequenceLimits{.context = 100, .num_choosable = kVocab, .eos_token_ids = {}}, std::nullopt);
+  sequence->StartClock();
+  return sequence;
+}
+
+std::vector<int32_t> Copy(std::span<const int32_t> span) { return {span.begin(), span.end()}; }
+
+TEST(RowPlan, CutsPromptsIntoChunksAndAsksForTheLastRowsLogits) {
+  std::vector<std::unique_ptr<RunningSequence>> sequences;
+  sequences.push_back(Sequence({0, 1, 2, 3, 1}));
+  RowPlan plan(16, 2, 3);
+  plan.Build(sequences);
+  EXPECT_EQ(Copy(plan.tokens()), (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_TRUE(plan.logit_rows().empty());
+  EXPECT_FALSE(plan.decode_only());
+  sequences[0]->Accept(3, {}, kVocab);
+  plan.Build(sequences);
+  EXPECT_EQ(Copy(plan.tokens()), (std::vector<int32_t>{3, 1}));
+  EXPECT_EQ(plan.step().sequences[0].first_position, 3);
+  EXPECT_EQ(plan.step().sequences[0].num_certain, 2);
+  EXPECT_EQ(Copy(plan.logit_rows()), (std::vector<int32_t>{1}));
+}
+
+TEST(RowPlan, BlocksHoldTheTokenAndItsDrafts) {
+  std::vector<std::unique_ptr<RunningSequence>> sequences;
+  sequences.push_back(Sequence({0, 1}));
+  sequences[0]->Accept(2, kChooseTwo, kVocab);
+  sequences[0]->drafts = {3, kImpossibleToken};
+  sequences[0]->SetNumDrafts(2);
+  RowPlan plan(16, 2, 3);
+  plan.Build(sequences);
+  EXPECT_EQ(Copy(plan.tokens()),
+            (std::vector<int32_t>{2, 3, 0}));  // the impossible one embeds as 0
+  EXPECT_EQ(plan.step().sequences[0].num_certain, 1);
+  EXPECT_EQ(plan.step().sequences[0].first_slot, 2);
+  EXPECT_EQ(Copy(plan.logit_rows()), (std::vector<int32_t>{0, 1, 2}));
+  EXPECT_TRUE(plan.decode_only());
+}
+
+TEST(RowPlan, DecodingComesFirstAndPromptsFillTheBudget) {
+  std::vector<std::unique_ptr<RunningSequence>> sequences;
+  sequences.push_back(Sequence({1, 1, 1, 1, 1, 1, 1, 1}));
+  sequences.push_back(Sequence({0}));
+  sequences[1]->Accept(1, kChooseTwo, kVocab);
+  RowPlan plan(5, 2, 100);
+  plan.Build(sequences);
+  ASSERT_EQ(plan.planned().size(), 2u);
+  EXPECT_EQ(plan.planned()[0].sequence, sequences[1].get());
+  EXPECT_EQ(plan.planned()[0].num_rows, 1);
+  EXPECT_EQ(plan.planned()[1].num_rows, 4);  // what the budget of 5 leaves
+  EXPECT_EQ(plan.step().sequences[1].first_row, 1);
+}
+
+TEST(RunningSequence, WalksTheBlockWhileDraftsAreRight) {
+  auto sequence = Sequence({0, 1});
+  sequence->Accept(2, kChooseTwo, kVocab);
+  sequence->drafts = {2, 2, 1};
+  sequence->SetNumDrafts(3);
+  std::vector<float> logits;
+  for (int row = 0; row < 4; ++row) logits.insert(logits.end(), kChooseTwo, kChooseTwo + kVocab);
+  sequence->Accept(4, logits, kVocab);
+  // 2 drafts right, the third wrong: two drafts and the choice in place of the third are emitted.
+  EXPECT_EQ(Copy(sequence->tokens()), (std::vector<int32_t>{0, 1, 2, 2, 2, 2}));
+  EXPECT_EQ(sequence->num_accepted_rows(), 3);
+  EXPECT_EQ(sequence->state.num_consumed, 5);
+  EXPECT_EQ(sequence->state.num_accepted_drafts, 2);
+}
+
+TEST(RunningSequence, TheLastTokenIsNotConsumedEvenIfDrafted) {
+  auto sequence = Sequence({0, 1});
+  sequence->Accept(2, kChooseTwo, kVocab);  // 1 of 10 tokens
+  sequence->drafts = {2, 2, 2, 2, 2, 2, 2, 2, 2};
+  sequence->SetNumDrafts(9);  // one more than could be used: the end falls on a right draft
+  std::vector<float> logits;
+  for (int row = 0; row < 10; ++row) logits.insert(logits.end(), kChooseTwo, kChooseTwo + kVocab);
+  sequence->Accept(10, logits, kVocab);
+  ASSERT_TRUE(sequence->ended());
+  EXPECT_EQ(sequence->state.num_consumed,
+            2 + 9);  // 10 tokens emitted, the last is pending for ever
+  EXPECT_EQ(sequence->TakeResult().token_ids.size(), 10u);
+}
+
+TEST(RunningSequence, ANanLogitFailsTheRequest) {
+  auto sequence = Sequence({0, 1});
+  std::vector<float> logits(kChooseTwo, kChooseTwo + kVocab);
+  logits[0] = std::numeric_limits<float>::quiet_NaN();
+  sequence->Accept(2, logits, kVocab);
+  ASSERT_TRUE(sequence->ended());
+  const Result result = sequence->TakeResult();
+  EXPECT_EQ(result.finish_reason, FinishReason::kError);
+  EXPECT_NE(result.error.message().find("NaN"), std::string::npos);
+  EXPECT_TRUE(result.token_ids.empty());
+}
+
+}  // namespace
+}  // namespace verbatim
