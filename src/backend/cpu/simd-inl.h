@@ -100,8 +100,11 @@ VERBATIM_LANES1(I32x16, BitsOf, F32x16, std::bit_cast<int32_t>(x))
 VERBATIM_LANES1(F32x16, FromBits, I32x16, std::bit_cast<float>(x))
 VERBATIM_LANES1(F32x16, ToFloat, I32x16, static_cast<float>(x))
 VERBATIM_LANES1(I32x16, ToInt, F32x16, static_cast<int32_t>(x))
-VERBATIM_LANES2(I32x16, Add, I32x16, I32x16, x + y)
-VERBATIM_LANES2(I32x16, Sub, I32x16, I32x16, x - y)
+// Integers wrap, as vectors do; in C++ only unsigned ones may.
+VERBATIM_LANES2(I32x16, Add, I32x16, I32x16,
+                static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(y)))
+VERBATIM_LANES2(I32x16, Sub, I32x16, I32x16,
+                static_cast<int32_t>(static_cast<uint32_t>(x) - static_cast<uint32_t>(y)))
 VERBATIM_LANES2(I32x16, And, I32x16, I32x16, x& y)
 VERBATIM_LANES2(I32x16, Or, I32x16, I32x16, x | y)
 VERBATIM_LANES2(I32x16, Xor, I32x16, I32x16, x ^ y)
