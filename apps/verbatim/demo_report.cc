@@ -21,6 +21,12 @@ std::string Grouped(int64_t value) {
   return text;
 }
 
+std::string SpeedsOf(int repetitions) {
+  if (repetitions == 0) return "of the runs above";
+  if (repetitions == 1) return "of a silent run of each arm";
+  return fmt::format("medians of {} silent runs of each arm, taken in turn", repetitions);
+}
+
 std::string DraftTable(const SpeculationStats& stats) {
   std::string out;
   for (int i = 0; i < DraftPositions(stats); ++i) {
@@ -94,12 +100,8 @@ std::string DemoReport(const Result& classic, const Result& mtp, const ArmCompar
   }
   if (!comparison.text_equal) out += terminal.OnOutput(Style::kBad, "  the texts differ\n");
   if (comparison.equal()) {
-    out += terminal.OnOutput(Style::kDim,
-                             speeds.repetitions > 0
-                                 ? fmt::format("  speeds: medians of {} silent runs of each arm, "
-                                               "taken in turn\n",
-                                               speeds.repetitions)
-                                 : "  speeds: of the runs above\n");
+    out +=
+        terminal.OnOutput(Style::kDim, fmt::format("  speeds: {}\n", SpeedsOf(speeds.repetitions)));
   } else {
     out += terminal.OnOutput(Style::kBad, "  the arms differ, so no speed-up is given\n");
   }

@@ -74,8 +74,9 @@ Numbers are the shortest decimals that read back as the same binary32; what is n
 )";
 
 constexpr std::string_view kDemoNotes = R"(
-Both arms are first streamed once, then repeated three times in turn without output; the speeds are medians of
-these. No speed-up is printed when the outputs differ; the exit code is then 3.
+Both arms are first streamed once, then repeated three times in turn without output, and the speeds are medians
+of these; a slow machine repeats once or not at all, and the last line says so. Logits are compared through
+SHA-256 over all their bytes. End-of-sequence is ignored, so that both arms run for `--max-tokens` tokens. No speed-up is printed when the outputs differ; the exit code is then 3.
 )";
 
 }  // namespace

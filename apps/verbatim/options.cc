@@ -1,4 +1,5 @@
-// The contents of the option table. Not how they are parsed or shown.
+// The options of the option table. Not the verbs (verb_table.cc), and not how they are parsed or
+// shown.
 #include "apps/verbatim/options.h"
 
 #include <algorithm>
@@ -29,71 +30,6 @@ const std::vector<Verb> kEveryVerb = {Verb::kGenerate, Verb::kScore, Verb::kQuan
                                       Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
-
-std::vector<VerbSpec> MakeVerbs() {
-  return {
-      {.verb = Verb::kGenerate,
-       .name = "generate",
-       .summary = "Continue a prompt; greedy choice, with or without speculation",
-       .usage = "-m DIR|ID (-p TEXT | -f FILE | --ids LIST) [options]",
-       .examples =
-           {
-               "generate -m models/tiny-qwen35-4bit -p \"Once upon a time\" -n 64",
-               "generate -m models/tiny-qwen35-4bit -p \"Once upon a time\" --spec mtp --json",
-               "generate -m Qwen/Qwen3.5-0.8B --chat -f question.txt --spec mtp --draft-tokens "
-               "auto",
-               "generate -m models/nano-qwen35 --ids 5,6,7 --spec replay:drafts.txt --json",
-           }},
-      {.verb = Verb::kScore,
-       .name = "score",
-       .summary = "Log-probabilities and perplexity of a given text, teacher-forced",
-       .usage = "-m DIR|ID (-p TEXT | -f FILE | --ids LIST) [options]",
-       .examples =
-           {
-               "score -m models/tiny-qwen35-4bit -f README.md",
-               "score -m models/nano-qwen35 --ids 5,6,7,8 --json --drafts",
-               "score -m models/nano-qwen35 -f text.txt --logits out.safetensors --kv-type f32",
-           }},
-      {.verb = Verb::kQuantize,
-       .name = "quantize",
-       .summary = "Write a checkpoint in MLX affine layout",
-       .usage = "IN OUT [options]",
-       .examples =
-           {
-               "quantize Qwen/Qwen3.5-0.8B qwen-4bit --bits 4 --group-size 64",
-               "quantize in out --bits 4 --override 'embed_tokens=8' --override 'mtp.*=none'",
-           }},
-      {.verb = Verb::kInspect,
-       .name = "inspect",
-       .summary = "What a checkpoint is, its tensors, and the memory that a context needs",
-       .usage = "MODEL [options]",
-       .examples =
-           {
-               "inspect models/tiny-qwen35-4bit",
-               "inspect Qwen/Qwen3.5-0.8B --context 32768 --kv-type f16 --json",
-           }},
-      {.verb = Verb::kDemo,
-       .name = "demo",
-       .summary =
-           "The same prompt with classic decode and with MTP: text, speed, bytes that differ",
-       .usage = "-m DIR|ID [options]",
-       .examples =
-           {
-               "demo -m models/tiny-qwen35-4bit",
-               "demo -m models/tiny-qwen35-4bit -p \"It was a dark night\" -n 200 --draft-tokens 5",
-           }},
-      {.verb = Verb::kVersion,
-       .name = "version",
-       .summary = "Version, commit, compiler, instruction sets and numerics profile",
-       .usage = "[--json]",
-       .examples = {"version", "--version"}},
-      {.verb = Verb::kHelp,
-       .name = "help",
-       .summary = "Help for the program or for one verb",
-       .usage = "[VERB] [--markdown]",
-       .examples = {"help", "help generate", "help --markdown"}},
-  };
-}
 
 std::vector<OptionSpec> ModelOptions() {
   return {
@@ -396,24 +332,10 @@ std::vector<OptionSpec> MakeOptions() {
 
 }  // namespace
 
-std::span<const VerbSpec> AllVerbs() {
-  static const std::vector<VerbSpec> verbs = MakeVerbs();
-  return verbs;
-}
-
 std::span<const OptionSpec> AllOptions() {
   static const std::vector<OptionSpec> options = MakeOptions();
   return options;
 }
-
-const VerbSpec* FindVerb(std::string_view name) {
-  for (const VerbSpec& verb : AllVerbs()) {
-    if (verb.name == name) return &verb;
-  }
-  return nullptr;
-}
-
-const VerbSpec& SpecOf(Verb verb) { return AllVerbs()[static_cast<size_t>(verb)]; }
 
 std::vector<const OptionSpec*> OptionsOf(Verb verb) {
   std::vector<const OptionSpec*> options;
