@@ -25,14 +25,15 @@ inline void Pause() {
 ThreadPool::ThreadPool(int num_threads) {
   VERBATIM_CHECK(num_threads >= 1);
   workers_.reserve(num_threads - 1);
-  for (int t = 1; t < num_threads; ++t) workers_.emplace_back([this, t] { WorkerLoop(t); });
+  for (int t = 1; t < num_threads; ++t) {
+    workers_.emplace_back([this, t] { WorkerLoop(t); });
+  }
 }
 
 ThreadPool::~ThreadPool() {
   {
-    std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);
     stop_.store(true);
-    generation_.fetch_add(1);
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
@@ -40,9 +41,10 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::DrainTasks(int thread) {
   for (;;) {
-    const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
-    if (task >= num_tasks_) return;
-    fn_(context_, task, thread);
+    const Ticket ticket{tickets_.fetch_add(1, std::memory_order_acq_rel)};
+    if (!ticket.valid()) return;
+    fn_(context_, ticket.task(), thread);
+    num_finished_.fetch_add(1, std::memory_order_release);
   }
 }
 
@@ -52,18 +54,19 @@ void ThreadPool::RunErased(int64_t num_tasks, TaskFn fn, void* context) {
     for (int64_t task = 0; task < num_tasks; ++task) fn(context, task, 0);
     return;
   }
-  num_tasks_ = num_tasks;
+  VERBATIM_CHECK(num_tasks <= kMaxTasks);
   fn_ = fn;
   context_ = context;
-  next_task_.store(0, std::memory_order_relaxed);
-  busy_workers_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  {
-    std::lock_guard lock(mutex_);
-    generation_.fetch_add(1, std::memory_order_release);
+  num_finished_.store(0, std::memory_order_relaxed);
+  // Sequentially consistent against num_sleeping_: either the worker sees the job or the caller
+  // sees the sleeper.
+  tickets_.store(static_cast<uint64_t>(num_tasks) << 32, std::memory_order_seq_cst);
+  if (num_sleeping_.load(std::memory_order_seq_cst) > 0) {
+    const std::lock_guard lock(mutex_);
+    wake_.notify_all();
   }
-  wake_.notify_all();
   DrainTasks(0);
-  for (int spins = 0; busy_workers_.load(std::memory_order_acquire) != 0;) {
+  for (int spins = 0; num_finished_.load(std::memory_order_acquire) != num_tasks;) {
     if (++spins < kSpins) {
       Pause();
     } else {
@@ -73,21 +76,22 @@ void ThreadPool::RunErased(int64_t num_tasks, TaskFn fn, void* context) {
 }
 
 void ThreadPool::WorkerLoop(int thread) {
-  FloatEnvironment environment;
-  uint64_t seen = 0;
-  for (;;) {
-    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen;) {
-      if (++spins < kSpins) {
-        Pause();
-        continue;
-      }
+  const FloatEnvironment environment;
+  for (int spins = 0; !stop_.load(std::memory_order_relaxed);) {
+    if (HasTask()) {
+      DrainTasks(thread);
+      spins = 0;
+    } else if (++spins < kSpins) {
+      Pause();
+    } else {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
+      num_sleeping_.fetch_add(1, std::memory_order_seq_cst);
+      wake_.wait(lock, [this] {
+        return stop_.load() || Ticket{tickets_.load(std::memory_order_seq_cst)}.valid();
+      });
+      num_sleeping_.fetch_sub(1, std::memory_order_relaxed);
+      spins = 0;
     }
-    ++seen;  // jobs never overlap, so generations are seen one by one
-    if (stop_.load()) return;
-    DrainTasks(thread);
-    busy_workers_.fetch_sub(1, std::memory_order_release);
   }
 }
 

@@ -8,7 +8,10 @@
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 #include <vector>
+
+#include "base/aligned_buffer.h"
 
 namespace verbatim {
 
@@ -23,7 +26,8 @@ class ThreadPool {
   int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls fn(task, thread) once for each task in [0, num_tasks), from any thread in any order, and
-  // returns when all are done. `thread` is in [0, num_threads()), for per-thread scratch.
+  // returns when all are done. `thread` is in [0, num_threads()), for per-thread scratch. At most
+  // kMaxTasks tasks.
   template <typename F>
   void Run(int64_t num_tasks, F&& fn) {
     using Fn = std::remove_reference_t<F>;
@@ -32,23 +36,37 @@ class ThreadPool {
         const_cast<void*>(static_cast<const void*>(&fn)));
   }
 
+  static constexpr int64_t kMaxTasks = (int64_t{1} << 24) - 1;
+
  private:
   using TaskFn = void (*)(void* context, int64_t task, int thread);
+
+  // Which task comes next of how many, in one word, so that a ticket says by itself whether it is
+  // valid: a worker that comes late to a job takes an invalid ticket, or a valid one of the next
+  // job, never a stale one. The caller therefore waits for tasks to finish and not for workers to
+  // notice; on a loaded machine that is the difference between one thread's speed and a crawl.
+  struct Ticket {
+    uint64_t word;
+    int64_t task() const { return static_cast<int64_t>(word & 0xffffffffu); }
+    int64_t num_tasks() const { return static_cast<int64_t>(word >> 32); }
+    bool valid() const { return task() < num_tasks(); }
+  };
 
   void RunErased(int64_t num_tasks, TaskFn fn, void* context);
   void WorkerLoop(int thread);
   void DrainTasks(int thread);
+  bool HasTask() const { return Ticket{tickets_.load(std::memory_order_acquire)}.valid(); }
 
   std::vector<std::thread> workers_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<uint64_t> generation_{0};  // odd/even has no meaning; a change announces a job
+  std::atomic<int> num_sleeping_{0};
   std::atomic<bool> stop_{false};
-  std::atomic<int64_t> next_task_{0};
-  std::atomic<int> busy_workers_{0};
-  int64_t num_tasks_ = 0;
+  // Stable while any task of the job is unfinished.
   TaskFn fn_ = nullptr;
   void* context_ = nullptr;
+  alignas(kCacheLine) std::atomic<uint64_t> tickets_{0};
+  alignas(kCacheLine) std::atomic<int64_t> num_finished_{0};
 };
 
 }  // namespace verbatim

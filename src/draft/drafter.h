@@ -20,11 +20,11 @@ struct DraftJob {
   std::span<const int32_t> tokens;  // prompt and output so far
   int64_t prompt_size = 0;
   std::span<const int32_t> replay = {};  // SpeculationOptions::replay
-  int first_row = 0;                // the step's first row of this sequence
-  int num_rows = 0;                 // rows consumed in the step
-  int max_drafts = 0;               // 0: propose nothing, only keep in step
-  int32_t* drafts = nullptr;        // [max_drafts]
-  int num_drafts = 0;               // out, at most max_drafts
+  int first_row = 0;                     // the step's first row of this sequence
+  int num_rows = 0;                      // rows consumed in the step
+  int max_drafts = 0;                    // 0: propose nothing, only keep in step
+  int32_t* drafts = nullptr;             // [max_drafts]
+  int num_drafts = 0;                    // out, at most max_drafts
 };
 
 class Drafter {

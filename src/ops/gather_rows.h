@@ -1,6 +1,7 @@
 // gather_rows: copies chosen rows. Not arithmetic.
 //
-// Math out[i] = x[rows[i]]. Shapes x [*, D], out [N, D] f32; rows is host memory. out must not alias x.
+// Math out[i] = x[rows[i]]. Shapes x [*, D], out [N, D] f32; rows is host memory. out must not
+// alias x.
 #ifndef VERBATIM_OPS_GATHER_ROWS_H_
 #define VERBATIM_OPS_GATHER_ROWS_H_
 

@@ -27,6 +27,18 @@ TEST(ThreadPool, RunsEveryTaskOnceForAnyThreadCount) {
   }
 }
 
+// Jobs right behind each other, more threads than cores: a late worker must not take a task of the
+// wrong job.
+TEST(ThreadPool, LateWorkersNeverMixJobs) {
+  ThreadPool pool(8);
+  for (int job = 0; job < 5000; ++job) {
+    const int64_t tasks = 2 + job % 5;
+    std::atomic<int64_t> sum{0};
+    pool.Run(tasks, [&sum, job](int64_t task, int) { sum += job * 10 + task; });
+    ASSERT_EQ(sum.load(), tasks * job * 10 + tasks * (tasks - 1) / 2) << job;
+  }
+}
+
 TEST(ThreadPool, WakesWorkersThatWentToSleep) {
   ThreadPool pool(2);
   for (int repeat = 0; repeat < 3; ++repeat) {
