@@ -63,7 +63,7 @@ fn code_length(tag: &str, close: &str) -> usize {
             (Some(_), b'\\') => i += 1,
             (Some(q), c) if c == q => quote = None,
             (None, c @ (b'"' | b'\'')) => quote = Some(c),
-            (None, _) if tag[i..].as_bytes().starts_with(close.as_bytes()) => return i + 2,
+            (None, _) if tag.as_bytes()[i..].starts_with(close.as_bytes()) => return i + 2,
             _ => {}
         }
         i += 1;
