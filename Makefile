@@ -24,6 +24,11 @@ demo: build  ## Set up, build and run the demo: classic decode and MTP on the sa
 test: build-all  ## Set up, build and run every test but the slow ones
 	@$(CTEST) --test-dir build/release -LE slow
 
+##@ Measuring
+.PHONY: report
+report: build  ## Measure speed, acceptance and quantization: docs/benchmark_results (about half an hour)
+	@python3 tools/report.py
+
 ##@ Building
 .PHONY: build
 build: build/release/build.ninja  ## Build the program (build/verbatim)
@@ -89,7 +94,8 @@ check: check-includes check-style check-format check-rust check-tidy  ## Format,
 
 .PHONY: check-includes
 check-includes:  ## The include rule of ARCHITECTURE.md, and that its checker can fail
-	@python3 -m unittest -q tools/check_includes_test.py tools/check_style_test.py tools/record_demo_test.py
+	@python3 -m unittest -q tools/check_includes_test.py tools/check_style_test.py tools/record_demo_test.py \
+	  tools/report_test.py
 	@python3 tools/check_includes.py
 
 .PHONY: check-style
@@ -110,6 +116,7 @@ check-rust: | setup  ## cargo fmt and clippy of src/text/ffi, where they are ins
 
 .PHONY: check-tidy
 check-tidy: setup-check build/release/build.ninja  ## clang-tidy
+	@$(WITH_CARGO) cmake --build build/release --target verbatim_git_commit  # a header that is made at build time
 	@tools/check_tidy.sh build/release $(JOBS)
 
 .PHONY: help

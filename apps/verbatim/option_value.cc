@@ -46,8 +46,9 @@ std::string Shown(std::string_view text) {
 }  // namespace
 
 bool ParseInteger(std::string_view text, int64_t* value) {
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, *value);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, *value);
   return error == std::errc() && rest == end && !text.empty();
 }
 

@@ -20,8 +20,8 @@ double SecondsSince(RunningSequence::Clock::time_point start) {
 }  // namespace
 
 Status Engine::Impl::CheckRequest(const Request& request) const {
-  const auto refuse = [](std::string_view where, std::string expected, std::string received,
-                         std::string_view advice = {}) {
+  const auto refuse = [](std::string_view where, std::string_view expected,
+                         std::string_view received, std::string_view advice = {}) {
     return MakeError(StatusCode::kInvalidArgument, where, expected, received, advice);
   };
   const int64_t vocab_size = info.vocab_size;

@@ -12,7 +12,8 @@ namespace verbatim {
 
 Expected<ScoreResult> Engine::Impl::Score(const ScoreRequest& request) {
   const int64_t num_tokens = static_cast<int64_t>(request.token_ids.size());
-  const auto refuse = [](std::string_view where, std::string expected, std::string received) {
+  const auto refuse = [](std::string_view where, std::string_view expected,
+                         std::string_view received) {
     return MakeError(StatusCode::kInvalidArgument, where, expected, received);
   };
   if (num_tokens < 2 || num_tokens > options.context) {
