@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""Measures build/verbatim and writes docs/benchmark_results/<cpu-slug>.md. Not a profiler, and no comparison with others.
+
+  make report                                      builds first, then measures everything
+  python3 tools/report.py --only speed --pairs 7   one section to standard output, more pairs
+
+Sections: speed, targets, acceptance, quantization; only all of them together go into the file. The raw counters of
+every run are logged in build/report_runs.jsonl. Exit codes: 0 ok, 1 a run failed, 2 usage, 3 outputs that must be equal are not.
+"""
+
+import argparse
+import collections
+import datetime
+import hashlib
+import json
+import math
+import os
+import pathlib
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SECTIONS = ("speed", "targets", "acceptance", "quantization")
+KINDS = ("prose", "chat")
+ARMS = [("mtp", "1"), ("mtp", "2"), ("mtp", "3"), ("mtp", "5"), ("mtp", "auto"), ("ngram", "3")]
+FLAGS = ("avx2", "avx512f", "avx512_vnni")
+WIDTHS = (8, 6, 5, 4, 3, 2)  # bits
+CARD_RUNS = {"prose": (120, 160), "chat": (40, 64)}  # prompts, tokens each; how acceptance.json was counted
+SCORED = {"prose": 40, "chat": 40}  # prompts whose tokens the perplexity is over
+TEST_LINE = re.compile(r"(prose|chat) draft (\d): ([\d.]+) of all rows")
+CARD_TEST = {"NanoAgreesWithItsCard": "nano-qwen35", "Tiny16BitAgreesWithItsCard": "tiny-qwen35"}
+
+Prompt = collections.namedtuple("Prompt", "line kind ids")  # line counts from 1
+Machine = collections.namedtuple("Machine", "name slug flags cpus cache")  # cache: bytes of the last level, 0 unknown
+
+
+class ReportError(Exception):
+    """One sentence in the form of every error of the project."""
+
+
+# --- figures ---
+
+def pair_ratios(base, other):
+    """other / base of each pair of rates, measured one beside the other."""
+    return [b / a for a, b in zip(base, other, strict=True)]
+
+
+def spread(values, digits):
+    """Median (min..max)."""
+    low, middle, high = (f"{f(values):.{digits}f}" for f in (min, statistics.median, max))
+    return f"{middle} ({low}..{high})"
+
+
+def rate(results):
+    """Tokens/s of several prompts together: the tokens after each first one, over the time after it."""
+    tokens = sum(r["timings"]["predicted_n"] - 1 for r in results)
+    return 1000 * tokens / sum(r["timings"]["predicted_ms"] for r in results)
+
+
+def by_position(results):
+    """Drafts accepted of those tested, a list of (accepted, tested) with position 0 first."""
+    totals = []
+    for result in results:
+        stats = result["speculation"]
+        for i, (accepted, tested) in enumerate(zip(stats["accepted_at"], stats["tested_at"], strict=True)):
+            if i == len(totals):
+                totals.append([0, 0])
+            totals[i][0] += accepted
+            totals[i][1] += tested
+    return [(accepted, tested) for accepted, tested in totals if tested]
+
+
+def perplexity(logprobs):
+    return math.exp(-math.fsum(logprobs) / len(logprobs))
+
+
+def table(header, rows):
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1)] + rows
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
+
+
+# --- the machine and the models ---
+
+def slug_of(name, family="", model=""):
+    """amd-epyc-family-25-model-17; trade mark signs are dropped, everything else that is no letter or digit is a dash."""
+    text = re.sub(r"\((r|tm)\)", " ", name.lower())
+    text += f" family {family}" if family else ""
+    text += f" model {model}" if model else ""
+    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
+
+
+def read_machine(cpuinfo, cache_folder=pathlib.Path("/sys/devices/system/cpu/cpu0/cache")):
+    fields = {}
+    for line in cpuinfo.splitlines():
+        key, _, value = line.partition(":")
+        fields.setdefault(key.strip(), value.strip())
+    name = fields.get("model name") or platform.machine()
+    family, model = fields.get("cpu family", ""), fields.get("model", "")
+    full = name + (f" family {family}" if family else "") + (f" model {model}" if model else "")
+    present = fields.get("flags", "").split()
+    sizes = [0]
+    for path in cache_folder.glob("index*/size"):
+        size = re.fullmatch(r"(\d+)([KM])", path.read_text().strip())
+        sizes.append(int(size[1]) << {"K": 10, "M": 20}[size[2]] if size else 0)
+    return Machine(full, slug_of(name, family, model), [f for f in FLAGS if f in present],
+                   len(os.sched_getaffinity(0)), max(sizes))
+
+
+def find_models():
+    """Folders by name; the 16-bit tiny model is there when VERBATIM_MODELS or ../shared/models has it."""
+    extra = pathlib.Path(os.environ.get("VERBATIM_MODELS") or ROOT / ".." / "shared" / "models")
+    places = {"tiny-qwen35-4bit": ROOT / "models", "tiny-qwen35": extra, "nano-qwen35": ROOT / "models"}
+    return {name: folder / name for name, folder in places.items()
+            if (folder / name / "model.safetensors").is_file()}
+
+
+def load_prompts(model, counts):
+    """The first counts[kind] prompts of each kind."""
+    left, prompts = dict(counts), []
+    for number, line in enumerate((model / "prompts.jsonl").read_text(encoding="utf-8").splitlines(), 1):
+        entry = json.loads(line)
+        if left.get(entry["kind"], 0) > 0:
+            left[entry["kind"]] -= 1
+            prompts.append(Prompt(number, entry["kind"], entry["ids"]))
+    if any(left.values()):
+        raise ReportError(f"[{model / 'prompts.jsonl'}] expected {counts} prompts, received {left} fewer")
+    return prompts
+
+
+def shown(path):
+    return os.path.relpath(path, ROOT)
+
+
+# --- the program ---
+
+class Program:
+    """Runs the binary, logs raw counters, and compares every output of a prompt with the first one seen."""
+
+    def __init__(self, binary, log):
+        self.binary, self.log, self.references, self.differences = binary, log, {}, 0
+        self.version = self.run_json("version", "--json")
+
+    def run(self, *arguments, target=None):
+        environment = dict(os.environ, **({"VERBATIM_TARGET": target} if target else {}))
+        done = subprocess.run([str(self.binary), *map(str, arguments)], env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ReportError(f"[{arguments[0]}] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def run_json(self, *arguments, target=None):
+        return json.loads(self.run(*arguments, target=target))
+
+    def generate(self, model, prompt, tokens, threads, spec="off", drafts=None, target=None):
+        """(result, whether ids and logits are those of the first run of this prompt)."""
+        options = ["--spec", spec] + (["--draft-tokens", drafts] if drafts else [])
+        result = self.run_json("generate", "-m", model, "--ids", ",".join(map(str, prompt.ids)), "-n", tokens,
+                               "--ignore-eos", "--json", "-q", "-t", threads, *options, target=target)
+        if result["speculation"]["kind"] != spec:
+            raise ReportError(f"[generate] expected --spec {spec}, received {result['contract']['reason']}")
+        output = (result["token_ids"], result["logits_sha256"])
+        same = self.references.setdefault((model, prompt.line, tokens), output) == output
+        self.differences += not same
+        self.log.write(json.dumps({
+            "model": shown(model), "line": prompt.line, "tokens": tokens, "threads": threads, "spec": spec,
+            "drafts": drafts, "target": target, "same": same, "timings": result["timings"],
+            "speculation": result["speculation"], "numerics": result["numerics"],
+            "logits_sha256": result["logits_sha256"]}) + "\n")
+        return result, same
+
+
+class Report:
+    """The sections; each method returns Markdown."""
+
+    def __init__(self, program, machine, arguments):
+        self.program, self.machine, self.arguments = program, machine, arguments
+        self.models = {name: path for name, path in find_models().items() if name in arguments.models.split(",")}
+        self.hashes = {}
+        if not self.models:
+            raise ReportError(f"[--models] expected models that exist, received {arguments.models}")
+
+    def source(self, command, model, threads, target=None):
+        """What a reader needs to measure a table again."""
+        version = self.program.version
+        if model not in self.hashes:
+            self.hashes[model] = hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()[:12]
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        return (f"- Command: `{command}`\n"
+                f"- Model: {model.name}, sha256 of model.safetensors {self.hashes[model]}\n"
+                f"- Machine: {self.machine.name} ({', '.join(self.machine.flags) or 'no AVX2'}), {self.machine.cpus} cores; "
+                f"threads {threads}; target {target or version['target']}; "
+                f"numerics {version['profile']}-{version['profile_version']}\n"
+                f"- Commit {version['commit']}, {version['compiler']}, {now}\n\n")
+
+    def note(self, text):
+        print(f"report: {text}", file=sys.stderr, flush=True)
+
+    def cache_note(self, weight_bytes):
+        cache = self.machine.cache
+        if not cache:
+            return ""
+        fits = "fit into" if weight_bytes < cache else "do not fit into"
+        return (f"The {weight_bytes / 1e6:.1f} MB of weights that a step reads {fits} the last-level cache "
+                f"({cache / 1e6:.1f} MB).\n\n")
+
+    def speed(self):
+        text = ("## Speed: classic decode and speculation\n\n"
+                "A speculative step reads the weights once for several tokens. The gain is largest where weights come from "
+                "memory; models as small as these come from the cache or nearly so, a row then costs its arithmetic "
+                "whether it is accepted or not, and MTP gains less than on a model of gigabytes (or loses).\n\n"
+                f"A run is 4 prompts, {self.arguments.tokens} tokens each; its rate counts the tokens after each first one. A "
+                f"pair is one classic and one speculative run, prompt by prompt in turn; {self.arguments.pairs} pairs, after one "
+                "unmeasured classic run. Figures are median (min..max); the speed-up is the median of the pairs' ratios. "
+                "Accepted: of the drafts tested at each position. Token ids and `logits_sha256` of every run are compared with "
+                "the prompt's first run; where any differs, no speed-up is printed.\n\n")
+        for model in self.models.values():
+            text += f"### {model.name}\n\n" + self.source(
+                f"build/verbatim generate -m {shown(model)} --ids IDS -n {self.arguments.tokens} --ignore-eos --json -q "
+                "-t THREADS --spec SPEC [--draft-tokens DRAFTS]` with IDS the first 4 prose and 4 chat `ids` of `prompts.jsonl",
+                model, self.arguments.threads.replace(",", " and "))
+            rows, weight_bytes = [], 0
+            for kind in KINDS:
+                prompts = [p for p in load_prompts(model, dict.fromkeys(KINDS, 4)) if p.kind == kind]
+                for threads in self.arguments.threads.split(","):
+                    for prompt in prompts:
+                        result, _ = self.program.generate(model, prompt, self.arguments.tokens, threads)
+                    weight_bytes = result["model"]["weight_bytes"]
+                    for spec, drafts in ARMS:
+                        self.note(f"{model.name}, {kind}, threads {threads}, {spec} {drafts}")
+                        rows.append([kind, threads, f"{spec} {drafts}", *self.pairs(model, prompts, threads, spec, drafts)])
+            text += self.cache_note(weight_bytes) + table(
+                ["prompts", "threads", "drafts", "classic tokens/s", "speculative tokens/s", "speed-up", "tokens per step",
+                 "accepted by position"], rows) + "\n"
+        return text
+
+    def pairs(self, model, prompts, threads, spec, drafts):
+        """Cells of one row."""
+        classic, other, results, equal = [], [], [], True
+        for _ in range(self.arguments.pairs):
+            base, speculative = [], []
+            for prompt in prompts:
+                for runs, options in ((base, ()), (speculative, (spec, drafts))):
+                    result, same = self.program.generate(model, prompt, self.arguments.tokens, threads, *options)
+                    runs.append(result)
+                    equal &= same
+            classic.append(rate(base))
+            other.append(rate(speculative))
+            results += speculative
+        tokens = sum(r["timings"]["predicted_n"] - 1 for r in results)
+        steps = sum(r["speculation"]["rounds"] for r in results)
+        return [spread(classic, 0), spread(other, 0),
+                spread(pair_ratios(classic, other), 2) if equal else "outputs differ", f"{tokens / steps:.2f}",
+                " ".join(f"{a / t:.2f}" for a, t in by_position(results)) or "-"]
+
+    def targets(self):
+        model = next(iter(self.models.values()))
+        targets = self.program.version["targets"]
+        text = ("## Instruction sets: classic decode\n\n"
+                "`VERBATIM_TARGET` forces the target; 2 prose and 2 chat prompts, the targets in turn, prompt by prompt, "
+                f"{self.arguments.pairs} runs each. GB/s: the weights of a token times tokens/s. Every output is "
+                "compared with the prompt's first run.\n\n")
+        text += self.source(f"VERBATIM_TARGET=TARGET build/verbatim generate -m {shown(model)} --ids IDS -n "
+                            f"{self.arguments.tokens} --ignore-eos --json -q -t THREADS --spec off", model,
+                            self.arguments.threads.replace(",", " and "), "as in the table")
+        prompts, rows = load_prompts(model, dict.fromkeys(KINDS, 2)), []
+        for threads in self.arguments.threads.split(","):
+            rates, equal = collections.defaultdict(list), dict.fromkeys(targets, True)
+            for _ in range(self.arguments.pairs):
+                results = collections.defaultdict(list)
+                self.note(f"{model.name}, every target, threads {threads}")
+                for prompt in prompts:
+                    for target in targets:
+                        result, same = self.program.generate(model, prompt, self.arguments.tokens, threads, target=target)
+                        if result["numerics"]["target"] != target:
+                            raise ReportError(f"[VERBATIM_TARGET] expected {target}, received {result['numerics']['target']}")
+                        results[target].append(result)
+                        equal[target] &= same
+                for target in targets:
+                    rates[target].append(rate(results[target]))
+            weight_bytes = result["model"]["weight_bytes"]
+            rows += [[target, threads, spread(rates[target], 0), f"{statistics.median(rates[target]) * weight_bytes / 1e9:.1f}",
+                      "equal" if equal[target] else "outputs differ"] for target in targets]
+        return text + table(["target", "threads", "classic tokens/s", "GB/s", "ids and logits"], rows) + "\n"
+
+    def acceptance(self):
+        """Decoding acceptance, beside the card's figure and (if the slow test is built) the same figure measured."""
+        measured, note = self.all_rows()
+        text = ("## Acceptance of the MTP drafts by position\n\n"
+                "Decoding: drafts accepted of those tested, `--spec mtp --draft-tokens 3`, over the prompts of the model card "
+                "(120 prose prompts with 160 tokens, 40 chat prompts with 64). All rows: how often `score --drafts` is right at "
+                "every row of the same text, from the model's `acceptance.json` (card) and from tests/engine/acceptance_test "
+                f"(measured). A decoding run drafts only where blocks start, so it differs a little. {note}\n\n")
+        for name, model in self.models.items():
+            card_file = model / "acceptance.json"
+            card = json.loads(card_file.read_text(encoding="utf-8")) if card_file.is_file() else None
+            text += f"### {name}\n\n" + self.source(
+                f"build/verbatim generate -m {shown(model)} --ids IDS -n 160|64 --ignore-eos --json -q --spec mtp "
+                f"--draft-tokens 3 -t {self.machine.cpus}", model, self.machine.cpus)
+            rows = []
+            for kind, (count, tokens) in CARD_RUNS.items():
+                self.note(f"{name}, acceptance, {count} {kind} prompts")
+                results = [self.program.generate(model, prompt, tokens, self.machine.cpus, "mtp", "3")[0]
+                           for prompt in load_prompts(model, {kind: count})]
+                for position, (accepted, tested) in enumerate(by_position(results)):
+                    rows.append([kind, position + 1, f"{accepted / tested:.4f} ({accepted}/{tested})",
+                                 card[kind]["rate"][position] if card else "no card",
+                                 measured.get((name, kind, position), "-")])
+            text += table(["prompts", "draft", "decoding", "all rows, card", "all rows, measured"], rows) + "\n"
+        return text
+
+    def all_rows(self):
+        """({(model, kind, position): rate}, a note on where they come from)."""
+        test = ROOT / "build/release/tests/engine/acceptance_test"
+        if not os.access(test, os.X_OK):
+            return {}, "The test was not built (`make test` builds it), so its column is empty."
+        self.note("all-rows acceptance")
+        done = subprocess.run([test], capture_output=True, text=True, check=False)
+        verdict = "passed (within 0.01 of the card)" if done.returncode == 0 else "FAILED"
+        return parse_all_rows(done.stdout), f"The test {verdict}."
+
+    def quantization(self):
+        if "tiny-qwen35" not in self.models:
+            return "## Quantization\n\nLeft out: the 16-bit tiny model is in neither VERBATIM_MODELS nor ../shared/models.\n\n"
+        original = self.models["tiny-qwen35"]
+        text = ("## Quantization: perplexity of the 16-bit tiny model in fewer bits\n\n"
+                "exp of the mean negative log-probability of all tokens but each prompt's first, over the first 40 prose and 40 "
+                "chat prompts of the model's `prompts.jsonl`. All matrices have the same width, the embedding (which is the "
+                "output head too) among them; the repository's tiny-qwen35-4bit keeps that one in 8 bits. Size is that of "
+                "model.safetensors.\n\n")
+        text += self.source(f"build/verbatim quantize {shown(original)} OUT --bits BITS --group-size 64 -q && "
+                            "build/verbatim score -m OUT --ids IDS --json -q", original, self.machine.cpus)
+        prompts, base, rows = load_prompts(original, SCORED), None, []
+        with tempfile.TemporaryDirectory() as folder:
+            variants = [("bf16", original)] + [(f"{bits} bits", pathlib.Path(folder) / str(bits)) for bits in WIDTHS]
+            variants += [(name, path) for name, path in self.models.items() if name == "tiny-qwen35-4bit"]
+            for name, path in variants:
+                self.note(f"perplexity of {name}")
+                if path.parent == pathlib.Path(folder):
+                    self.program.run("quantize", original, path, "--bits", path.name, "--group-size", "64", "-q")
+                logprobs = {kind: [] for kind in KINDS}
+                for prompt in prompts:
+                    score = self.program.run_json("score", "-m", path, "--ids", ",".join(map(str, prompt.ids)), "--json", "-q")
+                    logprobs[prompt.kind] += score["logprobs"]
+                total = perplexity([p for kind in KINDS for p in logprobs[kind]])
+                base = base or total
+                rows.append([name, f"{(path / 'model.safetensors').stat().st_size / 1e6:.2f}", f"{total:.3f}", f"{total / base:.4f}",
+                             *(f"{perplexity(logprobs[kind]):.3f}" for kind in KINDS)])
+        count = sum(len(p.ids) - 1 for p in prompts)
+        return text + f"{count} tokens.\n\n" + table(
+            ["weights", "MB", "perplexity", "ratio to bf16", "prose", "chat"], rows) + "\n"
+
+    def whole(self, sections):
+        load = os.getloadavg()[0]
+        text = (f"# {self.machine.name}\n\n<!-- Written by `make report` (tools/report.py). Measure again instead of editing. -->\n\n"
+                f"The machine's load average was {load:.1f} before the first run.\n\n")
+        text += "".join(getattr(self, section)() for section in sections)
+        if self.program.differences:
+            text += f"**Outputs differ** in {self.program.differences} runs: exactness is broken, no figure above counts.\n"
+        return text.rstrip("\n") + "\n"
+
+
+def parse_all_rows(output):
+    """The rates that acceptance_test prints, by model, kind and position."""
+    rates, model = {}, None
+    for line in output.splitlines():
+        started = re.match(r"\[ RUN +\] Acceptance\.(\w+)", line)
+        if started:
+            model = CARD_TEST.get(started[1])
+        match = TEST_LINE.match(line)
+        if match and model:
+            rates[model, match[1], int(match[2]) - 1] = match[3]
+    return rates
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/verbatim")
+    parser.add_argument("--out", type=pathlib.Path, help="default docs/benchmark_results/<cpu-slug>.md, or - with --only")
+    parser.add_argument("--only", metavar="SECTION[,SECTION]", help=", ".join(SECTIONS))
+    parser.add_argument("--models", default="tiny-qwen35-4bit,tiny-qwen35,nano-qwen35", help="names, comma-separated")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--log", type=pathlib.Path, default=ROOT / "build/report_runs.jsonl")
+    arguments = parser.parse_args()
+    arguments.sections = arguments.only.split(",") if arguments.only else SECTIONS
+    for section in arguments.sections:
+        if section not in SECTIONS:
+            parser.error(f"[--only] expected {', '.join(SECTIONS)}, received {section}")
+    if arguments.pairs < 1 or arguments.tokens < 2:
+        parser.error("[--pairs, --tokens] expected at least 1 pair and 2 tokens")
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    machine = read_machine(pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    out = arguments.out or (
+        pathlib.Path("-") if arguments.only else ROOT / "docs/benchmark_results" / f"{machine.slug}.md")
+    try:
+        arguments.log.parent.mkdir(parents=True, exist_ok=True)
+        with open(arguments.log, "w", encoding="utf-8") as log:
+            program = Program(arguments.binary, log)
+            text = Report(program, machine, arguments).whole(arguments.sections)
+        if str(out) == "-":
+            sys.stdout.write(text)
+        else:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(text, encoding="utf-8")
+            print(f"report: wrote {shown(out)}", file=sys.stderr)
+    except (ReportError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 3 if program.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
