@@ -1,4 +1,4 @@
-// FileWriter: writes a file under a temporary name and renames it when complete. Leaves nothing
+// FileWriter: writes a file under a temporary name and renames it when complete. Leaves no file
 // half-written.
 #ifndef VERBATIM_BASE_FILE_WRITER_H_
 #define VERBATIM_BASE_FILE_WRITER_H_
@@ -14,7 +14,9 @@ namespace verbatim {
 
 class FileWriter {
  public:
-  // Creates `path`.tmp.<pid> beside the target. Errors: kIo.
+  // Creates `path`.tmp.<pid> beside the target; through a symlink, beside what it names. A
+  // character device (/dev/null) or a pipe is opened itself and written in place. Errors: kIo, also
+  // for every other kind of file, a symlink to nothing, and the file that standard output goes to.
   static Expected<FileWriter> Create(const std::filesystem::path& path);
 
   FileWriter(FileWriter&& other) noexcept;
@@ -27,8 +29,9 @@ class FileWriter {
 
  private:
   FileWriter() = default;
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
+  std::filesystem::path path_;       // as given, for errors
+  std::filesystem::path target_;     // path_ without symlinks
+  std::filesystem::path temporary_;  // empty: written in place, or committed
   int fd_ = -1;
 };
 

@@ -1,4 +1,4 @@
-// Files through open, fstat and mmap.
+// Files through mmap, and small ones through read.
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -36,7 +37,8 @@ class FileDescriptor {
 }  // namespace
 
 Expected<MappedFile> MappedFile::Open(const std::filesystem::path& path) {
-  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK: a pipe without a writer must be refused below, not waited for here.
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return OpenError(path);
   struct stat info;
   if (::fstat(fd.get(), &info) != 0) return OpenError(path);
@@ -73,13 +75,26 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 }
 
 Expected<std::string> ReadTextFile(const std::filesystem::path& path, size_t max_bytes) {
-  VERBATIM_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
-  if (file.bytes().size() > max_bytes) {
-    return MakeError(StatusCode::kCorrupt, path.string(),
-                     fmt::format("at most {} bytes", max_bytes),
-                     fmt::format("{} bytes", file.bytes().size()));
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (fd.get() < 0) return OpenError(path);
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return OpenError(path);
+  if (S_ISDIR(info.st_mode)) {
+    return MakeError(StatusCode::kIo, path.string(), "a readable file", "a directory");
   }
-  return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  std::string text;
+  std::array<char, 1 << 16> buffer;  // the usual size of a pipe
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return OpenError(path);
+    if (count == 0) return text;
+    text.append(buffer.data(), static_cast<size_t>(count));
+    if (text.size() > max_bytes) {
+      return MakeError(StatusCode::kCorrupt, path.string(),
+                       fmt::format("at most {} bytes", max_bytes), "more");
+    }
+  }
 }
 
 }  // namespace verbatim

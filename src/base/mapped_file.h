@@ -11,10 +11,11 @@
 
 namespace verbatim {
 
+// The file must not change while it is mapped: a page that a truncation takes away is a SIGBUS.
 class MappedFile {
  public:
-  // Errors: kNotFound, kIo (unreadable, a directory, not mappable). An empty file maps to an empty
-  // span.
+  // Errors: kNotFound, kIo (unreadable, not a regular file, not mappable). An empty file maps to an
+  // empty span.
   static Expected<MappedFile> Open(const std::filesystem::path& path);
 
   MappedFile() = default;
@@ -31,8 +32,9 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Reads a whole small text file; a file over `max_bytes` is an error (kCorrupt), so that a hostile
-// file can't fill memory. Errors: kNotFound, kIo, kCorrupt.
+// Reads a whole small text file, or a pipe or device up to its end; unlike a mapping, safe against
+// a file that is truncated meanwhile. A file over `max_bytes` is an error (kCorrupt), so that a
+// hostile file can't fill memory. Errors: kNotFound, kIo, kCorrupt.
 Expected<std::string> ReadTextFile(const std::filesystem::path& path, size_t max_bytes);
 
 }  // namespace verbatim
