@@ -7,8 +7,8 @@ set -u
 readonly MIN_CARGO="1.85"  # the edition 2024 crates behind src/text/ffi need it
 readonly MIN_GCC=12        # Debian 12's; C++20 with <span>, <bit>, constexpr std::vector
 readonly MIN_CLANG=16      # the first that compiles libstdc++ 12's <ranges>
-readonly BUILD_PACKAGES="ca-certificates ccache cmake libbenchmark-dev libcli11-dev libfmt-dev libgmock-dev \
-libgtest-dev libhwy-dev librapidcheck-dev libspdlog-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
+readonly BUILD_PACKAGES="ca-certificates ccache cmake libcli11-dev libfmt-dev libgmock-dev libgtest-dev \
+libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
 readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19"
 readonly FUZZ_PACKAGES="clang-19 libclang-rt-19-dev"
 
