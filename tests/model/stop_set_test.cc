@@ -17,22 +17,32 @@ std::unique_ptr<Engine> LoadEngine(const std::filesystem::path& folder) {
   return engine.ok() ? *std::move(engine) : nullptr;
 }
 
+// The nano model whose tokenizer names no end of its own, with or without generation_config.json.
+void CopyModel(const std::filesystem::path& to, bool with_generation_config) {
+  for (const auto& entry : std::filesystem::directory_iterator(NanoModel())) {
+    const auto name = entry.path().filename();
+    if (name == "generation_config.json" && !with_generation_config) continue;
+    std::filesystem::copy(entry.path(), to / name);
+  }
+  auto config = nlohmann::json::parse(ReadFile(to / "tokenizer_config.json"));
+  config.erase("eos_token");
+  WriteFile(to / "tokenizer_config.json", config.dump());
+}
+
 // Item 49: config.json names <|endoftext|> alone; <|im_end|> comes from generation_config.json.
 TEST(StopSet, RepliesEndAtImEndBecauseOfGenerationConfig) {
-  const auto engine = LoadEngine(NanoModel());
+  const TempFolder with_both;
+  const TempFolder with_one;
+  CopyModel(with_both.path(), true);
+  CopyModel(with_one.path(), false);
+  const auto engine = LoadEngine(with_both.path());
+  const auto config_only = LoadEngine(with_one.path());
   ASSERT_NE(engine, nullptr);
+  ASSERT_NE(config_only, nullptr);
   const auto tokenizer = *Tokenizer::Load(NanoModel());
   const int32_t im_end = *tokenizer->TokenId("<|im_end|>");
   const int32_t end_of_text = *tokenizer->TokenId("<|endoftext|>");
   EXPECT_EQ(engine->info().eos_token_ids, (std::vector<int32_t>{im_end, end_of_text}));
-
-  const TempFolder without;
-  for (const auto& entry : std::filesystem::directory_iterator(NanoModel())) {
-    if (entry.path().filename() == "generation_config.json") continue;
-    std::filesystem::copy(entry.path(), without.path() / entry.path().filename());
-  }
-  const auto config_only = LoadEngine(without.path());
-  ASSERT_NE(config_only, nullptr);
   EXPECT_EQ(config_only->info().eos_token_ids, std::vector<int32_t>{end_of_text});
 
   int ended = 0;
