@@ -96,7 +96,8 @@ fs::path HubCacheFolder(const GetEnv& getenv) {
   if (const auto v = get("HUGGINGFACE_HUB_CACHE"); !v.empty()) return v;
   if (const auto v = get("HF_HOME"); !v.empty()) return fs::path(v) / "hub";
   if (const auto v = get("XDG_CACHE_HOME"); !v.empty()) return fs::path(v) / "huggingface" / "hub";
-  return fs::path(get("HOME")) / ".cache" / "huggingface" / "hub";
+  if (const auto v = get("HOME"); !v.empty()) return fs::path(v) / ".cache" / "huggingface" / "hub";
+  return {};
 }
 
 Expected<fs::path> ResolveModel(const std::string& model, const GetEnv& getenv) {
@@ -116,6 +117,12 @@ Expected<fs::path> ResolveModel(const std::string& model, const GetEnv& getenv) 
   }
   VERBATIM_ASSIGN_OR_RETURN(const ModelId id, ParseId(model));
   const fs::path cache = HubCacheFolder(getenv);
+  if (cache.empty()) {
+    return MakeError(StatusCode::kNotFound, model,
+                     fmt::format("folder {} or a Hugging Face cache to look in", model),
+                     "neither (HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HOME are not set)",
+                     "setting HF_HUB_CACHE");
+  }
   const fs::path repo = cache / fmt::format("models--{}--{}", id.org, id.name);
   const std::string advice =
       fmt::format("downloading it first: hf download {}/{}", id.org, id.name);

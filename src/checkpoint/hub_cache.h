@@ -19,6 +19,7 @@ GetEnv ProcessEnvironment();
 
 // The cache folder: HF_HUB_CACHE, HUGGINGFACE_HUB_CACHE, $HF_HOME/hub,
 // $XDG_CACHE_HOME/huggingface/hub, ~/.cache/huggingface/hub; the first variable that is set wins.
+// Empty if none is, HOME included: a relative path would be a guess.
 std::filesystem::path HubCacheFolder(const GetEnv& getenv);
 
 // An existing folder wins; a name without a slash is a path, never a guess; org/name is looked up

@@ -9,7 +9,6 @@ namespace verbatim {
 namespace {
 
 constexpr int64_t kPagePositions = 256;  // one attention chunk (numerics.md 5)
-constexpr int64_t kConvRows = 3;         // pre-convolution rows that a sequence keeps
 constexpr int64_t kStateBytes = 4;       // states and records are binary32
 constexpr int64_t kSlotFloats = 16;      // a state slot fills whole cache lines
 
@@ -82,7 +81,8 @@ MemoryEstimate EstimateMemory(const Checkpoint& checkpoint, int64_t context, int
 
   const int64_t kv_layers =
       CountLayers(config, Qwen35Config::LayerType::kFullAttention) + (checkpoint.has_mtp ? 1 : 0);
-  const int64_t pages = (context + kPagePositions - 1) / kPagePositions;
+  // One slot more than positions, for the MTP head: row i of its input lies in slot i + 1.
+  const int64_t pages = (context + 1 + kPagePositions - 1) / kPagePositions;
   const int64_t page_elements =
       2 * kPagePositions * int64_t{config.head_dim} * config.num_key_value_heads;
   result.kv_cache = kv_layers * pages * page_elements * kv_element_bytes;
@@ -92,7 +92,8 @@ MemoryEstimate EstimateMemory(const Checkpoint& checkpoint, int64_t context, int
   const int64_t state = config.value_dim() * config.linear_key_head_dim;
   const int64_t record =
       config.key_dim() + config.value_dim() + config.linear_num_value_heads + config.conv_dim();
-  const int64_t floats = state + kConvRows * config.conv_dim() + max_drafts * record;
+  const int64_t conv_rows = config.linear_conv_kernel_dim - 1;  // all but the current one
+  const int64_t floats = state + conv_rows * config.conv_dim() + max_drafts * record;
   const int64_t slot = (floats + kSlotFloats - 1) / kSlotFloats * kSlotFloats;
   result.recurrent_state =
       CountLayers(config, Qwen35Config::LayerType::kLinearAttention) * slot * kStateBytes;
@@ -130,7 +131,8 @@ std::string InspectJson(const Checkpoint& checkpoint, int64_t context, int kv_el
         {"weights", memory.weights},
         {"kv_cache", memory.kv_cache},
         {"recurrent_state", memory.recurrent_state},
-        {"total", memory.total()}}},
+        {"total", memory.total()},
+        {"not_counted", kNotCounted}}},
       {"tensors", tensors}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

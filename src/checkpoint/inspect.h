@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/loader.h"
@@ -29,10 +30,15 @@ struct CheckpointDescription {
 
 CheckpointDescription DescribeCheckpoint(const Checkpoint& checkpoint);
 
-// Bytes that one sequence of `context` tokens needs beside the weights.
+// What an engine allocates beside the estimate: it follows from options that `inspect` does not
+// have (prefill chunk, threads, drafter), and is small beside weights and caches.
+inline constexpr std::string_view kNotCounted = "activations of a step, logits, rope tables";
+
+// Bytes of the weights, and what one sequence of `context` tokens needs beside them.
 struct MemoryEstimate {
   int64_t weights = 0;
-  int64_t kv_cache = 0;         // whole pages of 256 positions; attention layers and the MTP layer
+  int64_t kv_cache = 0;         // whole pages of 256 slots for context + 1 of them, as the engine
+                                // allocates; attention layers and the MTP layer
   int64_t recurrent_state = 0;  // gated-delta states, convolution rows and replay records
   int64_t total() const { return weights + kv_cache + recurrent_state; }
 };

@@ -38,7 +38,9 @@ struct Checkpoint {
   std::shared_ptr<void> mappings;               // keeps the files mapped that `weights` views
 };
 
-// Errors: one clear Status per fault, naming the file and the tensor or field.
+// The weight files are mapped, not read: they must not change during the load, nor as long as the
+// checkpoint lives (a file that another program truncates ends the process with SIGBUS). Errors:
+// one clear Status per fault, naming the file and the tensor or field.
 Expected<Checkpoint> LoadCheckpoint(const LoadOptions& options);
 
 }  // namespace verbatim

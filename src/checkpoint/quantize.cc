@@ -270,7 +270,9 @@ Expected<std::string> NewConfig(const fs::path& path, const nlohmann::ordered_js
   config.erase("quantization");
   config.erase("quantization_config");
   if (has_mtp) {
-    auto& fields = config.contains("text_config") ? config["text_config"] : config;
+    // null counts as absent, as it does for ParseQwen35Config.
+    const bool nested = config.contains("text_config") && !config["text_config"].is_null();
+    auto& fields = nested ? config["text_config"] : config;
     fields["mtp_num_hidden_layers"] = 1;
   }
   config["quantization"] = quantization;
@@ -353,18 +355,28 @@ Status CopyFiles(const fs::path& from, const fs::path& to) {
   return {};
 }
 
-// All tensors in file order, reporting progress as they are written.
+Status CheckStop(const QuantizeOptions& options) {
+  if (!options.stop || !options.stop()) return {};
+  return MakeError(StatusCode::kCancelled, options.output.string(), "to finish",
+                   "a request to stop");
+}
+
+// All tensors in file order, reporting progress and heeding a stop as they are written.
 std::vector<TensorToWrite> InOrder(Plan plan, const QuantizeOptions& options) {
   std::vector<TensorToWrite> tensors;
   for (auto* list : {&plan.words, &plan.wide, &plan.narrow}) {
     for (TensorToWrite& tensor : *list) tensors.push_back(std::move(tensor));
   }
   const double total = static_cast<double>(tensors.size());
-  for (size_t i = 0; i < tensors.size() && options.progress; ++i) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
     tensors[i].write = [inner = std::move(tensors[i].write), &options, i, total,
-                        name = tensors[i].name](const ByteSink& sink) {
-      options.progress(static_cast<double>(i) / total, name);
-      return inner(sink);
+                        name = tensors[i].name](const ByteSink& sink) -> Status {
+      VERBATIM_RETURN_IF_ERROR(CheckStop(options));
+      if (options.progress) options.progress(static_cast<double>(i) / total, name);
+      return inner([&](std::span<const std::byte> bytes) -> Status {
+        VERBATIM_RETURN_IF_ERROR(CheckStop(options));
+        return sink(bytes);
+      });
     };
   }
   return tensors;
@@ -424,6 +436,7 @@ Expected<QuantizeReport> QuantizeCheckpoint(const QuantizeOptions& given) {
   VERBATIM_RETURN_IF_ERROR(CopyFiles(checkpoint.folder, folder.path()));
   std::error_code error;
   report.bytes_after = static_cast<int64_t>(fs::file_size(weights, error));
+  VERBATIM_RETURN_IF_ERROR(CheckStop(options));
   VERBATIM_RETURN_IF_ERROR(folder.RenameTo(options.output));
   if (options.progress) options.progress(1.0, "done");
   return report;

@@ -34,6 +34,7 @@ struct QuantizeOptions {
   AffineParameters parameters{4, 64};
   std::vector<QuantizeOverride> overrides;  // the last that matches wins
   std::function<void(double fraction, const std::string& what)> progress;  // may be empty
+  std::function<bool()> stop;  // may be empty; true ends the work with kCancelled
 };
 
 struct QuantizeReport {
@@ -51,7 +52,7 @@ struct QuantizeReport {
 // group, or that an override says to keep, stays in its own 16- or 32-bit type (an affine source is
 // dequantized to its scale type). A matrix already quantized as asked is copied. Errors: those of
 // LoadCheckpoint, kInvalidArgument (options, an override that matches nothing, an existing output),
-// kIo.
+// kIo, kCancelled (asked for before every piece that is written; nothing is left behind).
 Expected<QuantizeReport> QuantizeCheckpoint(const QuantizeOptions& options);
 
 }  // namespace verbatim

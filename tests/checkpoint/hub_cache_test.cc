@@ -65,6 +65,13 @@ TEST_F(HubCache, ResolvesRevisions) {
   EXPECT_EQ(*Resolve("Org/Name-1.5B@refs/pr/7"), snapshot);
 }
 
+TEST_F(HubCache, WithoutAnyVariableThereIsNoCache) {
+  env_.clear();
+  EXPECT_EQ(HubCacheFolder(Environment()), fs::path());
+  ExpectError(Resolve("Org/Name-1.5B"), StatusCode::kNotFound,
+              {"[Org/Name-1.5B]", "HOME are not set", "setting HF_HUB_CACHE"});
+}
+
 TEST_F(HubCache, AnExistingFolderWins) {
   EXPECT_EQ(*Resolve(folder_.path().string()), folder_.path());
 }

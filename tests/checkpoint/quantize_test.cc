@@ -193,6 +193,31 @@ TEST_F(Quantize, FaultsLeaveNothingBehind) {
   EXPECT_EQ(entries(), before);
 }
 
+TEST_F(Quantize, AStopLeavesNothingBehind) {
+  // Before the first tensor, within the file, and after it.
+  for (const int most : {0, 5, 40}) {
+    QuantizeOptions options = Options("out");
+    int asked = 0;
+    options.stop = [&] { return asked++ >= most; };
+    ExpectError(QuantizeCheckpoint(options), StatusCode::kCancelled, {"out]", "to finish"});
+    EXPECT_EQ(asked, most + 1);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()), 1);
+  }
+}
+
+TEST_F(Quantize, AFlatConfigWithANullTextConfig) {
+  json flat = ConfigJson(spec_)["text_config"];
+  flat["tie_word_embeddings"] = spec_.tied;
+  flat["text_config"] = nullptr;
+  WriteFile(input_ / "config.json", flat.dump());
+  const auto report = QuantizeCheckpoint(Options("out"));
+  ASSERT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(report->has_mtp);
+  const auto out = LoadFolder(folder_.path() / "out");
+  ASSERT_TRUE(out.ok()) << out.status().message();
+  EXPECT_EQ(out->config.mtp_num_hidden_layers, 1);
+}
+
 TEST_F(Quantize, OverrideSyntaxAndPatterns) {
   EXPECT_EQ(*Override("a=4").bits, 4);
   EXPECT_FALSE(Override("a=4").group_size.has_value());
@@ -233,7 +258,11 @@ TEST_F(Quantize, InspectCountsParametersAndMemory) {
   EXPECT_EQ(memory.kv_cache, 2 * 2 * 256 * 2 * 32 * 2);  // layers, pages, slots, K and V, hd, bytes
   EXPECT_EQ(memory.recurrent_state, 3 * (64 * 16 + 3 * 128) * 4);
   EXPECT_EQ(memory.total(), bytes + memory.kv_cache + memory.recurrent_state);
+  // The MTP head's slot after the last position starts a page of its own.
+  EXPECT_EQ(EstimateMemory(*checkpoint, 255, 2, 0).kv_cache * 2, memory.kv_cache);
+  EXPECT_EQ(EstimateMemory(*checkpoint, 256, 2, 0).kv_cache, memory.kv_cache);
   const json text = json::parse(InspectJson(*checkpoint, 257, 2, 0));
+  EXPECT_EQ(text["memory"]["not_counted"], kNotCounted);
   EXPECT_EQ(text["memory"]["total"], memory.total());
   EXPECT_EQ(text["tensors"].size(), description.tensors.size());
   EXPECT_EQ(text["config"]["hidden_size"], 64);
