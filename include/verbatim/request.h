@@ -25,6 +25,8 @@ enum class SpeculationKind {
   kWrong,   // never right, for tests
 };
 
+inline constexpr int kNumSpeculationKinds = 5;
+
 std::string_view SpeculationKindName(SpeculationKind kind);  // "off", "mtp", ...
 
 struct SpeculationOptions {
@@ -41,8 +43,10 @@ std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "c
 // One generated token, in order, while a request runs.
 struct TokenEvent {
   int32_t token_id = 0;
-  std::string_view text;  // what became safe to show with this token; may be empty or span tokens
-  bool drafted = false;   // the token had been drafted and the draft was right
+  // What became safe to show with this token; may be empty or span tokens. Good until the callback
+  // returns.
+  std::string_view text;
+  bool drafted = false;  // the token had been drafted and the draft was right
 };
 
 struct Request {
@@ -50,10 +54,13 @@ struct Request {
   int64_t max_tokens = 128;               // at least 1
   std::vector<std::string> stop;          // the first match ends the text before it
   bool ignore_eos = false;
-  bool want_text = true;       // false: token ids only, no detokenizer runs
+  // False: token ids only, no detokenizer runs (unless there are stop strings to find).
+  bool want_text = true;
   bool logits_digest = false;  // compute Result::logits_sha256
   SpeculationOptions speculation;
-  std::function<void(const TokenEvent&)> on_token;  // may be empty
+  // May be empty. Must not throw; may call Submit and Cancel of its engine, but not Step, Generate
+  // or Score.
+  std::function<void(const TokenEvent&)> on_token;
 };
 
 // Speculation as it went. Position i counts from 0 inside a block.

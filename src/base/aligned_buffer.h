@@ -3,10 +3,12 @@
 #define VERBATIM_BASE_ALIGNED_BUFFER_H_
 
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace verbatim {
 
@@ -17,25 +19,38 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   // Throws std::bad_alloc when memory runs out; callers at the edges turn that into a Status.
+  // calloc gives large blocks as untouched pages, so a context that is reserved but not used costs
+  // no memory.
   explicit AlignedBuffer(size_t size) : size_(size) {
     if (size == 0) return;
-    data_.reset(static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kCacheLine})));
-    std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
+    if (size > (SIZE_MAX - kCacheLine) / sizeof(T)) throw std::bad_alloc();
+    block_.reset(std::calloc(size * sizeof(T) + kCacheLine, 1));
+    if (block_ == nullptr) throw std::bad_alloc();
+    const auto address = reinterpret_cast<uintptr_t>(block_.get());
+    data_ = reinterpret_cast<T*>((address + kCacheLine - 1) / kCacheLine * kCacheLine);
+  }
+  AlignedBuffer(AlignedBuffer&& other) noexcept { *this = std::move(other); }
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(block_, other.block_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
   }
 
-  T* data() { return data_.get(); }
-  const T* data() const { return data_.get(); }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
   size_t size() const { return size_; }
-  T& operator[](size_t i) { return data_.get()[i]; }
-  const T& operator[](size_t i) const { return data_.get()[i]; }
-  std::span<T> span() { return {data(), size_}; }
-  std::span<const T> span() const { return {data(), size_}; }
+  T& operator[](size_t i) { return data_[i]; }
+  const T& operator[](size_t i) const { return data_[i]; }
+  std::span<T> span() { return {data_, size_}; }
+  std::span<const T> span() const { return {data_, size_}; }
 
  private:
   struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{kCacheLine}); }
+    void operator()(void* p) const { std::free(p); }
   };
-  std::unique_ptr<T, Free> data_;
+  std::unique_ptr<void, Free> block_;
+  T* data_ = nullptr;  // the first cache line inside the block
   size_t size_ = 0;
 };
 

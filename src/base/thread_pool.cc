@@ -1,6 +1,8 @@
 // The pool's threads: they spin briefly for the next job, then sleep.
 #include "base/thread_pool.h"
 
+#include <system_error>
+
 #include "base/check.h"
 #include "base/float_environment.h"
 
@@ -25,12 +27,19 @@ inline void Pause() {
 ThreadPool::ThreadPool(int num_threads) {
   VERBATIM_CHECK(num_threads >= 1);
   workers_.reserve(num_threads - 1);
-  for (int t = 1; t < num_threads; ++t) {
-    workers_.emplace_back([this, t] { WorkerLoop(t); });
+  try {
+    for (int t = 1; t < num_threads; ++t) {
+      workers_.emplace_back([this, t] { WorkerLoop(t); });
+    }
+  } catch (const std::system_error&) {
+    StopWorkers();
+    throw;
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { StopWorkers(); }
+
+void ThreadPool::StopWorkers() {
   {
     const std::lock_guard lock(mutex_);
     stop_.store(true);

@@ -17,7 +17,8 @@ namespace verbatim {
 
 class ThreadPool {
  public:
-  // `num_threads` counts the caller: 1 runs everything inline. At least 1.
+  // `num_threads` counts the caller: 1 runs everything inline. At least 1. Throws std::system_error
+  // when the system refuses a thread; callers at the edges turn that into a Status.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -54,6 +55,7 @@ class ThreadPool {
 
   void RunErased(int64_t num_tasks, TaskFn fn, void* context);
   void WorkerLoop(int thread);
+  void StopWorkers();
   void DrainTasks(int thread);
   bool HasTask() const { return Ticket{tickets_.load(std::memory_order_acquire)}.valid(); }
 

@@ -7,9 +7,10 @@
 namespace verbatim {
 
 Expected<std::unique_ptr<MtpDrafter>> MtpDrafter::Create(ops::Backend& backend, Model& model,
-                                                         const Caches& caches, int max_rows,
-                                                         int max_sequences) {
-  std::unique_ptr<MtpDrafter> drafter(new MtpDrafter(backend, model, caches));
+                                                         const Caches& caches,
+                                                         const MtpDrafterLimits& limits) {
+  const auto& [max_rows, max_sequences, num_choosable] = limits;
+  std::unique_ptr<MtpDrafter> drafter(new MtpDrafter(backend, model, caches, num_choosable));
   const ModelShape& shape = model.shape();
   VERBATIM_ASSIGN_OR_RETURN(drafter->previous_hidden_,
                             backend.Allocate(shape.hidden_size * max_rows * sizeof(float)));
@@ -58,7 +59,7 @@ void MtpDrafter::RunTrueRows(std::span<DraftJob> jobs, const float* target_hidde
                           .first_slot = static_cast<int>(state.num_draft_rows) + 1,
                           .first_visible_slot = 1,
                           .first_position = static_cast<int>(state.num_draft_rows),
-                          .pages = state.pages.data()});
+                          .pages = state.PagesFor(state.num_consumed + 1)});
     state.num_draft_rows = state.num_consumed;
     if (job.max_drafts > 0) draft_rows_.push_back(first_row + job.num_rows - 1);
   }
@@ -81,7 +82,8 @@ void MtpDrafter::TakeDrafts(std::span<DraftJob> jobs) {
   size_t index = 0;
   for (DraftJob& job : jobs) {
     if (job.num_drafts >= job.max_drafts) continue;
-    const std::span<const float> logits(logits_.data() + vocab * index++, vocab);
+    // Padding columns are never chosen, so they are never drafted.
+    const std::span<const float> logits(logits_.data() + vocab * index++, num_choosable_);
     if (margins_ != nullptr) margins_[job.num_drafts] = numerics::TopTwoGap(logits);
     job.drafts[job.num_drafts++] = numerics::Argmax(logits);
   }
@@ -104,7 +106,7 @@ void MtpDrafter::RunProvisionalRows(std::span<DraftJob> jobs, int depth) {
                           .first_slot = row + 1,
                           .first_visible_slot = 1,
                           .first_position = row,
-                          .pages = job.state->pages.data()});
+                          .pages = job.state->PagesFor(row + 2)});
     tokens_.push_back(job.drafts[depth - 1]);
     hidden_rows_.push_back(hidden_row);
   }

@@ -11,12 +11,18 @@
 
 namespace verbatim {
 
+struct MtpDrafterLimits {
+  int max_rows = 0;  // rows of one step, all sequences together
+  int max_sequences = 0;
+  int64_t num_choosable = 0;  // ids from here on are padding columns of the head
+};
+
 class MtpDrafter : public Drafter {
  public:
   // `model` has a draft head. Errors: kResourceExhausted.
   static Expected<std::unique_ptr<MtpDrafter>> Create(ops::Backend& backend, Model& model,
-                                                      const Caches& caches, int max_rows,
-                                                      int max_sequences);
+                                                      const Caches& caches,
+                                                      const MtpDrafterLimits& limits);
 
   void Propose(std::span<DraftJob> jobs, const float* target_hidden) override;
 
@@ -24,8 +30,8 @@ class MtpDrafter : public Drafter {
   void ProposeWithMargins(DraftJob& job, const float* target_hidden, float* margins);
 
  private:
-  MtpDrafter(ops::Backend& backend, Model& model, const Caches& caches)
-      : backend_(backend), model_(model), caches_(caches) {}
+  MtpDrafter(ops::Backend& backend, Model& model, const Caches& caches, int64_t num_choosable)
+      : backend_(backend), model_(model), caches_(caches), num_choosable_(num_choosable) {}
   void RunTrueRows(std::span<DraftJob> jobs, const float* target_hidden);
   void TakeDrafts(std::span<DraftJob> jobs);  // from the last forward's rows in draft_rows_
   void RunProvisionalRows(std::span<DraftJob> jobs, int depth);
@@ -33,6 +39,7 @@ class MtpDrafter : public Drafter {
   ops::Backend& backend_;
   Model& model_;
   Caches caches_;
+  int64_t num_choosable_;
   std::unique_ptr<ops::DeviceBuffer> previous_hidden_;  // [max_rows, H] f32
   std::vector<float> logits_;                           // [max_sequences, V], host
   // Of the forward being prepared; reserved once.

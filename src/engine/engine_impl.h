@@ -23,27 +23,34 @@
 
 namespace verbatim {
 
+// Slots and rope positions beyond the context. Row i of the MTP head lies in slot i + 1, and drafts
+// that Score looks at from the last position reach that many positions further.
+inline constexpr int64_t kPositionsBeyondContext = ScoreResult::kDraftDepth;
+inline constexpr int64_t kSlotsBeyondContext = 1 + kPositionsBeyondContext;
+
 struct Engine::Impl {
   // loading.cc
   Status Load(const EngineOptions& load_options);
   Status LoadBackend();
   Status LoadModelAndCaches(const Checkpoint& checkpoint);
-  Status LoadText(const std::string& folder);
+  Status LoadText(const std::filesystem::path& folder);
   void Describe(const Checkpoint& checkpoint);
 
   // scheduler.cc
   Expected<RequestId> Submit(Request request);
   Status Cancel(RequestId id);
   bool Step();
+  bool RunStep();
   Expected<Result> TakeResult(RequestId id);
   Status CheckRequest(const Request& request) const;
   void Admit();
+  std::unique_ptr<RunningSequence> MakeSequence(RequestId id, const Request& request,
+                                                const SequenceState& state);
   void RunPlan();
   void ProposeDrafts();
   void RetireEnded();
   Expected<SequenceState> AcquireState(int64_t num_tokens);
   void ReleaseState(SequenceState& state);
-  Drafter& DrafterOf(SpeculationKind kind);
 
   // scoring.cc
   Expected<ScoreResult> Score(const ScoreRequest& request);
@@ -66,7 +73,7 @@ struct Engine::Impl {
   Status chat_template_error;  // why there is none
 
   std::unique_ptr<MtpDrafter> mtp_drafter;
-  std::array<std::unique_ptr<Drafter>, 3> list_drafters;  // n-gram, replay, wrong
+  std::array<std::unique_ptr<Drafter>, kNumSpeculationKinds> list_drafters;  // by kind; some null
   StepCosts costs;
 
   std::optional<RowPlan> plan;
@@ -77,6 +84,7 @@ struct Engine::Impl {
   std::vector<std::unique_ptr<RunningSequence>> running;
   std::map<RequestId, Result> finished;
   RequestId next_id = 1;
+  bool in_step = false;  // a callback may cancel and submit, but not step
 };
 
 }  // namespace verbatim

@@ -8,6 +8,7 @@
 #include "draft/list_drafters.h"
 #include "engine/engine_impl.h"
 #include "model/load_model.h"
+#include "numerics/rotary.h"
 #include "verbatim/version.h"
 
 namespace verbatim {
@@ -51,15 +52,16 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
                                             .draft_model = options.draft_model,
                                             .want_mtp = options.with_mtp,
                                             .progress = options.progress}));
-  const int64_t most_context = checkpoint.config.max_position_embeddings;
+  const int64_t most_context = std::min(checkpoint.config.max_position_embeddings,
+                                        kMaxRotaryPositions - kPositionsBeyondContext);
   if (options.context == 0) options.context = std::min(most_context, kDefaultContext);
   VERBATIM_RETURN_IF_ERROR(CheckRange("context", options.context, 2, most_context));
   if (options.prefill_chunk == 0) options.prefill_chunk = options.context;
   options.prefill_chunk = std::min(options.prefill_chunk, options.context);
 
+  VERBATIM_RETURN_IF_ERROR(LoadText(checkpoint.folder));
   VERBATIM_RETURN_IF_ERROR(LoadBackend());
   VERBATIM_RETURN_IF_ERROR(LoadModelAndCaches(checkpoint));
-  VERBATIM_RETURN_IF_ERROR(LoadText(checkpoint.folder.string()));
   Describe(checkpoint);
   info.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -78,17 +80,18 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   max_rows =
       std::max({static_cast<int>(options.prefill_chunk), block_rows, options.max_score_width});
   max_logit_rows = block_rows;
-  VERBATIM_ASSIGN_OR_RETURN(model, LoadModel(checkpoint, *backend,
-                                             {.context = options.context,
-                                              .max_rows = max_rows,
-                                              .max_logit_rows = max_logit_rows,
-                                              .max_drafts = kMaxDraftTokens,
-                                              .kv_type = ToOpsType(options.kv_type),
-                                              .with_draft_head = options.with_mtp,
-                                              .progress = options.progress}));
+  VERBATIM_ASSIGN_OR_RETURN(model,
+                            LoadModel(checkpoint, *backend,
+                                      {.num_positions = options.context + kPositionsBeyondContext,
+                                       .max_rows = max_rows,
+                                       .max_logit_rows = max_logit_rows,
+                                       .max_drafts = kMaxDraftTokens,
+                                       .kv_type = ToOpsType(options.kv_type),
+                                       .with_draft_head = options.with_mtp,
+                                       .progress = options.progress}));
   const ModelShape& shape = model->shape();
-  // One slot more than positions: row i of the MTP head lies in slot i + 1.
-  const int64_t pages_per_sequence = (options.context + ops::kPageSlots) / ops::kPageSlots;
+  const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
+  const int64_t pages_per_sequence = (slots_per_sequence + ops::kPageSlots - 1) / ops::kPageSlots;
   VERBATIM_ASSIGN_OR_RETURN(
       kv, KvCache::Create(*backend, shape.num_kv_layers, shape.kv,
                           static_cast<int>(pages_per_sequence * options.max_sequences)));
@@ -98,11 +101,17 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   caches = {.kv = kv.get(), .recurrent = recurrent.get()};
 
   if (options.with_mtp) {
-    VERBATIM_ASSIGN_OR_RETURN(
-        mtp_drafter, MtpDrafter::Create(*backend, *model, caches, max_rows, options.max_sequences));
+    VERBATIM_ASSIGN_OR_RETURN(mtp_drafter,
+                              MtpDrafter::Create(*backend, *model, caches,
+                                                 {.max_rows = max_rows,
+                                                  .max_sequences = options.max_sequences,
+                                                  .num_choosable = std::min<int64_t>(
+                                                      shape.vocab_size, tokenizer->vocab_size())}));
   }
-  list_drafters = {std::make_unique<NgramDrafter>(), std::make_unique<ReplayDrafter>(),
-                   std::make_unique<WrongDrafter>()};
+  const auto index = [](SpeculationKind kind) { return static_cast<size_t>(kind); };
+  list_drafters[index(SpeculationKind::kNgram)] = std::make_unique<NgramDrafter>();
+  list_drafters[index(SpeculationKind::kReplay)] = std::make_unique<ReplayDrafter>();
+  list_drafters[index(SpeculationKind::kWrong)] = std::make_unique<WrongDrafter>();
   plan.emplace(max_rows, options.max_sequences, options.prefill_chunk);
   host_logits.resize(shape.vocab_size * max_logit_rows);
   jobs.reserve(options.max_sequences);
@@ -111,7 +120,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   return {};
 }
 
-Status Engine::Impl::LoadText(const std::string& folder) {
+Status Engine::Impl::LoadText(const std::filesystem::path& folder) {
   VERBATIM_ASSIGN_OR_RETURN(tokenizer, Tokenizer::Load(folder));
   auto loaded = ChatTemplate::Load(folder);
   if (loaded.ok()) {
@@ -144,6 +153,11 @@ void Engine::Impl::Describe(const Checkpoint& checkpoint) {
           .weight_bytes = model->weight_bytes(),
           .cache_bytes = kv->bytes() + recurrent->bytes(),
           .eos_token_ids = checkpoint.config.eos_token_ids};
+  // The configs' list is additional to the tokenizer's end of turn (users_expect.md 2.3).
+  if (const auto eos = tokenizer->eos_token_id();
+      eos && std::ranges::find(info.eos_token_ids, *eos) == info.eos_token_ids.end()) {
+    info.eos_token_ids.push_back(*eos);
+  }
 }
 
 }  // namespace verbatim

@@ -46,7 +46,7 @@ void RowPlan::Add(RunningSequence& sequence, int64_t max_prompt_rows) {
                    .num_certain = sequence.NumCertainRows(count),
                    .first_slot = static_cast<int>(state.num_consumed),
                    .first_position = static_cast<int>(state.num_consumed),
-                   .pages = state.pages.data(),
+                   .pages = state.PagesFor(state.num_consumed + count),
                    .recurrent_slot = state.recurrent_slot,
                    .num_accepted_drafts = state.num_accepted_drafts});
   planned_.push_back({.sequence = &sequence,

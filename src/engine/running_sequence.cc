@@ -10,6 +10,9 @@
 namespace verbatim {
 namespace {
 
+// Longer than most tokens of any vocabulary, so that the text seldom has to grow while decoding.
+constexpr int64_t kTypicalTokenBytes = 8;
+
 double Milliseconds(RunningSequence::Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
@@ -28,6 +31,7 @@ RunningSequence::RunningSequence(RequestId id, Request request, SequenceState in
   const int64_t most_tokens = std::min(request_.max_tokens, limits.context - prompt_size_);
   tokens_.reserve(prompt_size_ + most_tokens);
   result_.token_ids.reserve(most_tokens);
+  if (text_) result_.text.reserve(most_tokens * kTypicalTokenBytes);
 }
 
 int RunningSequence::NumNextRows(int64_t max_prompt_rows) const {
@@ -111,29 +115,34 @@ void RunningSequence::Emit(int32_t token, bool drafted) {
   const bool eos = !request_.ignore_eos &&
                    std::find(limits_.eos_token_ids.begin(), limits_.eos_token_ids.end(), token) !=
                        limits_.eos_token_ids.end();
-  std::string text;
-  if (text_ && !eos) text = text_->Push(token);
+  const size_t shown = result_.text.size();
+  if (text_ && !eos) result_.text += text_->Push(token);
   if (eos || (text_ && text_->stopped())) {
     End(FinishReason::kStop);
   } else if (Remaining() <= 0) {
     End(FinishReason::kLength);
   }
   if (text_ && ended()) {
-    text += text_->Finish();
+    result_.text += text_->Finish();
     result_.matched_stop = text_->matched_stop();
     if (text_->stopped()) finish_reason_ = FinishReason::kStop;
   }
-  result_.text += text;
-  if (request_.on_token) request_.on_token({.token_id = token, .text = text, .drafted = drafted});
+  if (request_.on_token) {
+    request_.on_token({.token_id = token,
+                       .text = std::string_view(result_.text).substr(shown),
+                       .drafted = drafted});
+  }
 }
 
-int RunningSequence::MaxDrafts(const StepCosts& costs) {
+int RunningSequence::MaxDrafts(const StepCosts& costs, int other_rows) {
   if (ended() || in_prompt() || request_.speculation.kind == SpeculationKind::kOff) return 0;
   // A block emits one token more than its right drafts; more drafts than that can't be used.
   const int most = static_cast<int>(
       std::min<int64_t>({request_.speculation.draft_tokens, kMaxDraftTokens, Remaining() - 1}));
   if (most <= 0) return 0;
-  return request_.speculation.automatic ? width_.ChooseDrafts(costs, most) : most;
+  const SpeculationOptions& speculation = request_.speculation;
+  return speculation.automatic ? width_.ChooseDrafts(costs, speculation.kind, other_rows, most)
+                               : most;
 }
 
 void RunningSequence::SetNumDrafts(int count) {

@@ -46,7 +46,8 @@ class RunningSequence {
   void Accept(int num_rows, std::span<const float> logits, int64_t vocab_size);
 
   // Drafts to ask for after Accept, within the block, output and context limits.
-  int MaxDrafts(const StepCosts& costs);
+  // `other_rows`: rows of other sequences in the step.
+  int MaxDrafts(const StepCosts& costs, int other_rows);
   void SetNumDrafts(int count);  // `drafts` now holds that many for the next block
 
   bool ended() const { return finish_reason_.has_value(); }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/check.h"
 #include "engine/engine_impl.h"
@@ -93,7 +94,7 @@ Expected<Result> Engine::Impl::TakeResult(RequestId id) {
 
 Expected<SequenceState> Engine::Impl::AcquireState(int64_t num_tokens) {
   SequenceState state;
-  VERBATIM_RETURN_IF_ERROR(kv->Grow(num_tokens + 1, state.pages));
+  VERBATIM_RETURN_IF_ERROR(kv->Grow(num_tokens + kSlotsBeyondContext, state.pages));
   auto slot = recurrent->Acquire();
   if (!slot.ok()) {
     kv->Release(state.pages);
@@ -108,6 +109,21 @@ void Engine::Impl::ReleaseState(SequenceState& state) {
   recurrent->Release(state.recurrent_slot);
 }
 
+std::unique_ptr<RunningSequence> Engine::Impl::MakeSequence(RequestId id, const Request& request,
+                                                            const SequenceState& state) {
+  std::optional<TextStream> text;
+  if (request.want_text || !request.stop.empty()) {
+    auto stream = TextStream::Create(tokenizer, request.stop);
+    VERBATIM_CHECK(stream.ok());  // CheckRequest saw the stop strings
+    text = *std::move(stream);
+  }
+  const SequenceLimits limits = {
+      .context = options.context,
+      .num_choosable = std::min<int64_t>(info.vocab_size, tokenizer->vocab_size()),
+      .eos_token_ids = info.eos_token_ids};
+  return std::make_unique<RunningSequence>(id, request, state, limits, std::move(text));
+}
+
 void Engine::Impl::Admit() {
   while (!waiting.empty() && static_cast<int>(running.size()) < options.max_sequences) {
     auto& [id, request] = waiting.front();
@@ -117,23 +133,30 @@ void Engine::Impl::Admit() {
         prompt_size + std::min(request.max_tokens, options.context - prompt_size);
     auto state = AcquireState(num_tokens);
     if (!state.ok()) return;  // waits until a running sequence gives its pages back
-    std::optional<TextStream> text;
-    if (request.want_text || !request.stop.empty()) {
-      auto stream = TextStream::Create(tokenizer, request.stop);
-      VERBATIM_CHECK(stream.ok());  // CheckRequest saw the stop strings
-      text = *std::move(stream);
+    try {
+      running.push_back(MakeSequence(id, request, *state));
+    } catch (const std::bad_alloc&) {
+      ReleaseState(*state);
+      Result result;
+      result.finish_reason = FinishReason::kError;
+      result.error = MakeError(StatusCode::kResourceExhausted, "request",
+                               fmt::format("memory for {} tokens", num_tokens),
+                               "a failed allocation", "a smaller max_tokens");
+      finished.emplace(id, std::move(result));
     }
-    const SequenceLimits limits = {
-        .context = options.context,
-        .num_choosable = std::min<int64_t>(info.vocab_size, tokenizer->vocab_size()),
-        .eos_token_ids = info.eos_token_ids};
-    running.push_back(std::make_unique<RunningSequence>(id, std::move(request), *std::move(state),
-                                                        limits, std::move(text)));
     waiting.pop_front();
   }
 }
 
 bool Engine::Impl::Step() {
+  VERBATIM_CHECK(!in_step);
+  in_step = true;
+  const bool more = RunStep();
+  in_step = false;
+  return more;
+}
+
+bool Engine::Impl::RunStep() {
   RetireEnded();  // cancelled between steps
   Admit();
   plan->Build(running);
@@ -167,11 +190,6 @@ void Engine::Impl::RunPlan() {
   }
 }
 
-Drafter& Engine::Impl::DrafterOf(SpeculationKind kind) {
-  if (kind == SpeculationKind::kMtp) return *mtp_drafter;
-  return *list_drafters[static_cast<int>(kind) - static_cast<int>(SpeculationKind::kNgram)];
-}
-
 void Engine::Impl::ProposeDrafts() {
   for (const SpeculationKind kind : {SpeculationKind::kMtp, SpeculationKind::kNgram,
                                      SpeculationKind::kReplay, SpeculationKind::kWrong}) {
@@ -187,15 +205,17 @@ void Engine::Impl::ProposeDrafts() {
                       .replay = sequence.request().speculation.replay,
                       .first_row = planned.first_row,
                       .num_rows = sequence.num_accepted_rows(),
-                      .max_drafts = sequence.MaxDrafts(costs),
+                      .max_drafts = sequence.MaxDrafts(costs, plan->num_rows() - planned.num_rows),
                       .drafts = sequence.drafts.data()});
       job_sequences.push_back(&sequence);
       most_drafts = std::max(most_drafts, jobs.back().max_drafts);
     }
     if (jobs.empty()) continue;
     const auto start = RunningSequence::Clock::now();
-    DrafterOf(kind).Propose(jobs, model->hidden());
-    if (plan->decode_only()) costs.AddDrafting(most_drafts, SecondsSince(start));
+    Drafter* drafter = list_drafters[static_cast<size_t>(kind)].get();
+    if (kind == SpeculationKind::kMtp) drafter = mtp_drafter.get();
+    drafter->Propose(jobs, model->hidden());
+    if (plan->decode_only()) costs.AddDrafting(kind, most_drafts, SecondsSince(start));
     for (size_t i = 0; i < jobs.size(); ++i) job_sequences[i]->SetNumDrafts(jobs[i].num_drafts);
   }
 }

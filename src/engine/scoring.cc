@@ -33,7 +33,9 @@ Expected<ScoreResult> Engine::Impl::Score(const ScoreRequest& request) {
     return MakeError(StatusCode::kUnsupported, "score drafts", "an MTP head", info.mtp_source,
                      "a checkpoint with mtp weights or --draft-model");
   }
-  if (!running.empty()) return refuse("score", "no running request", "one");
+  if (!running.empty() || !waiting.empty() || in_step) {
+    return refuse("score", "no running request", "one");
+  }
 
   ScoreResult result;
   VERBATIM_ASSIGN_OR_RETURN(SequenceState state, AcquireState(num_tokens));
@@ -60,7 +62,7 @@ Status Engine::Impl::ScoreRows(const ScoreRequest& request, SequenceState& state
                                   .num_certain = num_rows,
                                   .first_slot = static_cast<int>(first),
                                   .first_position = static_cast<int>(first),
-                                  .pages = state.pages.data(),
+                                  .pages = state.PagesFor(first + num_rows),
                                   .recurrent_slot = state.recurrent_slot};
   model->Forward(ids.subspan(first, num_rows), {.sequences = {&rows, 1}, .num_rows = num_rows},
                  caches);
@@ -79,6 +81,10 @@ Status Engine::Impl::ScoreRows(const ScoreRequest& request, SequenceState& state
     for (int i = 0; i < count; ++i) {
       const int64_t position = first + begin + i;
       const std::span<const float> logits(host_logits.data() + vocab_size * i, vocab_size);
+      if (numerics::ContainsNan(logits)) {
+        return MakeError(StatusCode::kInternal, fmt::format("logits of position {}", position),
+                         "numbers", "NaN", "verbatim inspect on the checkpoint");
+      }
       if (request.on_row) {
         VERBATIM_RETURN_IF_ERROR(request.on_row(
             logits,

@@ -17,19 +17,15 @@ Expected<TextStream> TextStream::Create(std::shared_ptr<const Tokenizer> tokeniz
   return TextStream(IncrementalDetokenizer(std::move(tokenizer)), std::move(matcher), stop);
 }
 
-std::string TextStream::Push(int32_t token_id) {
+std::string_view TextStream::Push(int32_t token_id) {
   const auto piece = detokenizer_.Append(token_id);
-  return piece.ok() ? Match(*piece) : std::string();
+  return piece.ok() ? stop_matcher_.Append(*piece).text : std::string_view();
 }
 
 std::string TextStream::Finish() {
-  std::string text = Match(detokenizer_.Finish());
+  std::string text(stop_matcher_.Append(detokenizer_.Finish()).text);
   text += stop_matcher_.Finish().text;
   return text;
-}
-
-std::string TextStream::Match(std::string_view piece) {
-  return std::string(stop_matcher_.Append(piece).text);
 }
 
 std::optional<std::string> TextStream::matched_stop() const {

@@ -22,7 +22,8 @@ class TextStream {
 
   // Both return the text that became safe; nothing more once a stop string matched. An id without a
   // token has no text.
-  std::string Push(int32_t token_id);
+  // The view of Push is good until the next call.
+  std::string_view Push(int32_t token_id);
   std::string Finish();
 
   bool stopped() const { return stop_matcher_.matched().has_value(); }
@@ -31,7 +32,6 @@ class TextStream {
  private:
   TextStream(IncrementalDetokenizer detokenizer, StopMatcher matcher,
              std::vector<std::string> stop);
-  std::string Match(std::string_view piece);
 
   IncrementalDetokenizer detokenizer_;
   StopMatcher stop_matcher_;

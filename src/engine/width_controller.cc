@@ -9,9 +9,13 @@ namespace {
 // About the last 30 steps count: long enough to average noise, short enough to follow the text and
 // the machine.
 constexpr double kKeep = 1.0 - 1.0 / 30;
-// Without a look at drafts now and then, a width of 0 would never learn that the text has become
-// predictable.
-constexpr int64_t kProbeEveryRounds = 32;
+// Every so many rounds another width is tried: a width of 0 would never learn that the text has
+// become predictable, and a line through one width says nothing about the others.
+constexpr int64_t kProbeEveryRounds = 16;
+// Where nothing is known yet: what most models were trained to draft well.
+constexpr int kFirstDrafts = 3;
+// How many steps of evidence one unit of variance in x must bring to outweigh the prior slope.
+constexpr double kPriorWeight = 0.5;
 
 }  // namespace
 
@@ -24,23 +28,30 @@ void StepCosts::Line::Add(double x, double y) {
 }
 
 double StepCosts::Line::At(double x) const {
-  if (weight_ == 0) return 0;
+  if (empty()) return 0;
   const double mean_x = sum_x_ / weight_;
   const double mean_y = sum_y_ / weight_;
-  const double variance = sum_xx_ / weight_ - mean_x * mean_x;
-  // With one x only there is no slope to see: take the cost as flat, which is what a memory-bound
-  // step is.
+  const double variance = std::max(0.0, sum_xx_ - sum_x_ * mean_x);
+  const double covariance = sum_xy_ - sum_x_ * mean_y;
+  const double prior = relative_slope_ * mean_y / (1 + relative_slope_ * (mean_x - origin_));
   const double slope =
-      variance < 1e-6 ? 0 : std::max(0.0, (sum_xy_ / weight_ - mean_x * mean_y) / variance);
+      std::max(0.0, (covariance + kPriorWeight * prior) / (variance + kPriorWeight));
   return std::max(0.0, mean_y + slope * (x - mean_x));
 }
 
 void StepCosts::AddStep(int num_rows, double seconds) { step_.Add(num_rows, seconds); }
-void StepCosts::AddDrafting(int num_drafts, double seconds) { drafting_.Add(num_drafts, seconds); }
+void StepCosts::AddDrafting(SpeculationKind kind, int num_drafts, double seconds) {
+  drafting_[static_cast<size_t>(kind)].Add(num_drafts, seconds);
+}
 double StepCosts::StepSeconds(int num_rows) const { return step_.At(num_rows); }
-double StepCosts::DraftingSeconds(int num_drafts) const { return drafting_.At(num_drafts); }
+double StepCosts::DraftingSeconds(SpeculationKind kind, int num_drafts) const {
+  return drafting_[static_cast<size_t>(kind)].At(num_drafts);
+}
 
-int WidthController::ChooseDrafts(const StepCosts& costs, int max_drafts) {
+int WidthController::ChooseDrafts(const StepCosts& costs, SpeculationKind kind, int other_rows,
+                                  int max_drafts) {
+  ++rounds_;
+  if (costs.empty()) return std::min(kFirstDrafts, max_drafts);
   int best_drafts = 0;
   double best_rate = -1;
   double tokens = 1;  // expected tokens of a round: the bonus token and the leading right drafts
@@ -50,14 +61,21 @@ int WidthController::ChooseDrafts(const StepCosts& costs, int max_drafts) {
       all_right *= acceptance_[drafts - 1].right / acceptance_[drafts - 1].tested;
       tokens += all_right;
     }
-    const double seconds = costs.StepSeconds(drafts + 1) + costs.DraftingSeconds(drafts);
-    const double rate = seconds > 0 ? tokens / seconds : tokens;
+    const double seconds =
+        costs.StepSeconds(other_rows + 1 + drafts) + costs.DraftingSeconds(kind, drafts);
+    // Of the whole step: other sequences' rows bring about a token each and wait for this one's
+    // drafts.
+    const double rate = (other_rows + tokens) / seconds;
     if (rate > best_rate) {
       best_rate = rate;
       best_drafts = drafts;
     }
   }
-  if (++rounds_ % kProbeEveryRounds == 0) best_drafts = std::max(best_drafts, 1);
+  if (rounds_ % kProbeEveryRounds == 0) {
+    const bool wider = rounds_ / kProbeEveryRounds % 2 == 0;
+    best_drafts = wider ? best_drafts + 2 : best_drafts / 2;
+    if (best_drafts == 0) best_drafts = 1;
+  }
   return std::min(best_drafts, max_drafts);
 }
 

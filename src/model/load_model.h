@@ -12,10 +12,10 @@
 namespace verbatim {
 
 struct ModelOptions {
-  int64_t context = 0;     // positions that rope tables cover
-  int max_rows = 0;        // largest step
-  int max_logit_rows = 0;  // most rows of one Logits call
-  int max_drafts = 0;      // most draft rows of one sequence in a step
+  int64_t num_positions = 0;  // that the rope tables cover
+  int max_rows = 0;           // largest step
+  int max_logit_rows = 0;     // most rows of one Logits call
+  int max_drafts = 0;         // most draft rows of one sequence in a step
   ops::KvType kv_type = ops::KvType::kBF16;
   bool with_draft_head = false;
   std::function<void(double fraction, const std::string& what)> progress = {};  // may be empty

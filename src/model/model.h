@@ -28,7 +28,6 @@ struct ModelShape {
   ops::KvLayout kv;
   int num_recurrent_layers = 0;
   ops::RecurrentLayout recurrent;
-  int64_t max_positions = 0;  // what the checkpoint was made for
 };
 
 // The draft head: row i takes token i + 1 and the target's hidden i, and predicts token i + 2.

@@ -15,12 +15,13 @@ struct SequenceRows {
   int first_row = 0;    // index of the first row in the step's row arrays
   int num_rows = 0;     // >= 1
   int num_certain = 0;  // in [1, num_rows]; num_rows - num_certain <= RecurrentLayout::max_drafts
-  int first_slot = 0;   // KV slot of the first row; row j writes slot first_slot + j
-  int first_visible_slot =
-      0;  // slots below exist for nobody (1 for the MTP head, whose slot 0 is unused)
+  // KV slot of the first row; row j writes slot first_slot + j.
+  int first_slot = 0;
+  // Slots below exist for nobody: 1 for the MTP head, whose slot 0 is unused.
+  int first_visible_slot = 0;
   int first_position = 0;  // rope position of the first row
-  const int32_t* pages =
-      nullptr;                  // page of slots [256 * c, 256 * (c + 1)) is pages[c]; host memory
+  // The page of slots [256 * c, 256 * (c + 1)) is pages[c]; host memory.
+  const int32_t* pages = nullptr;
   int recurrent_slot = 0;       // which state of the RecurrentView
   int num_accepted_drafts = 0;  // draft rows of the previous block to fold into the state first
 };

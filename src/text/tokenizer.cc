@@ -84,6 +84,10 @@ Status Tokenizer::AddConfigTokens(std::string_view config_json, std::string_view
     return MakeError(StatusCode::kCorrupt, file, "a JSON object", "something else",
                      "fetching the file again");
   }
+  if (const auto eos = config.find("eos_token"); eos != config.end()) {
+    if (eos->is_string()) eos_token_ = eos->get<std::string>();
+    if (eos->is_object()) eos_token_ = eos->value("content", std::string());
+  }
   const auto found = config.find("added_tokens_decoder");
   if (found == config.end() || !found->is_object()) return {};
 

@@ -66,6 +66,10 @@ class Tokenizer {
   // The id of an added token (special or not) by its text, e.g. "<|im_end|>".
   std::optional<int32_t> TokenId(std::string_view added_token) const;
 
+  // tokenizer_config.json's eos_token: for chat models the end of a turn, which the model's config
+  // may lack.
+  std::optional<int32_t> eos_token_id() const { return TokenId(eos_token_); }
+
  private:
   enum class Kind : uint8_t { kAbsent, kNormal, kAdded, kSpecial };
 
@@ -78,6 +82,7 @@ class Tokenizer {
   std::vector<uint64_t> offsets_;  // [vocab_size + 1] into bytes_
   std::vector<Kind> kinds_;        // [vocab_size]
   std::unordered_map<std::string, int32_t> added_ids_;
+  std::string eos_token_;  // empty: none named
 };
 
 }  // namespace verbatim

@@ -16,7 +16,10 @@
 namespace verbatim::testing {
 namespace {
 
-constexpr int kNumPrompts = 8;
+constexpr int kNumPrompts = 9;  // 8 of prompts.jsonl and a long one
+constexpr size_t kLongPromptTokens =
+    600;  // so that chunks of 256 and whole differ, and prefill crosses pages
+constexpr int kMaxNeighbours = 7;
 constexpr int kMaxTokens = 256;
 constexpr int64_t kContext = 1024;
 
@@ -34,14 +37,23 @@ struct Output {
 struct TestModel {
   std::string name;
   std::filesystem::path folder;
+  friend void PrintTo(const TestModel& model, std::ostream* out) { *out << model.name; }
 };
 
-// The 8 prompts: prose and chat by turns.
+// The long one first, then prose and chat by turns.
 std::vector<std::vector<int32_t>> ChoosePrompts(const std::filesystem::path& folder) {
   std::vector<std::vector<int32_t>> chosen;
   std::map<std::string, std::vector<std::vector<int32_t>>> by_kind;
   for (const Prompt& prompt : LoadPrompts(folder)) by_kind[prompt.kind].push_back(prompt.ids);
-  for (int i = 0; i < kNumPrompts; ++i) {
+  std::vector<int32_t> long_prompt;
+  for (const auto& ids : by_kind["prose"]) {
+    if (long_prompt.size() < kLongPromptTokens) {
+      long_prompt.insert(long_prompt.end(), ids.begin(), ids.end());
+    }
+  }
+  long_prompt.resize(kLongPromptTokens);
+  chosen.push_back(long_prompt);
+  for (int i = 0; i < kNumPrompts - 1; ++i) {
     chosen.push_back(by_kind[i % 2 == 0 ? "prose" : "chat"][i / 2]);
   }
   return chosen;
@@ -113,7 +125,7 @@ TEST_P(DigestTest, EqualOverSpeculationThreadsTargetsAndChunks) {
     ASSERT_NE(engine, nullptr);
     for (size_t s = 0; s < speculations.size(); ++s) {
       for (int p = 0; p < kNumPrompts; ++p) {
-        // 17 speculations x 8 prompts x 10 engines a target; scalar code is about 20 times slower
+        // 17 speculations x 9 prompts x 10 engines a target; scalar code is about 20 times slower
         // than the others. The steps are coprime to those counts, so that the sample meets every
         // value of every axis.
         const int64_t step = axes.target == "scalar" ? 173 : 29;
@@ -137,11 +149,12 @@ TEST_P(DigestTest, EqualWhateverTheNeighbours) {
   const auto prompts = ChoosePrompts(model.folder);
   const auto speculations = AllSpeculations();
   const bool full = RunsEverything();
-  for (const EngineAxes& axes :
-       {EngineAxes{"", 2, 64}, EngineAxes{"", 1, 7}, EngineAxes{"", 2, 0}}) {
-    const auto engine = LoadEngine(model.folder, axes, kNumPrompts);
+  std::vector<EngineAxes> engines = {{"", 2, 64}, {"", 1, 7}, {"", 2, 0}};
+  if (full) engines = AllEngineAxes();
+  for (const EngineAxes& axes : engines) {
+    const auto engine = LoadEngine(model.folder, axes, kMaxNeighbours + 1);
     ASSERT_NE(engine, nullptr);
-    for (int neighbours = 1; neighbours < kNumPrompts; neighbours += full ? 1 : 3) {
+    for (int neighbours = 1; neighbours <= kMaxNeighbours; neighbours += full ? 1 : 3) {
       std::map<RequestId, int> prompt_of;
       int submitted = 0;
       for (int64_t step = 0;; ++step) {
@@ -174,8 +187,9 @@ TEST_P(DigestTest, EqualsTheGoldenFile) {
   if (const char* update = std::getenv("VERBATIM_UPDATE_GOLDENS"); update != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream file(path);
-    file << "# logits_sha256 of " << kMaxTokens << " greedy tokens of the first " << kNumPrompts
-         << " prompts (prose, chat by turns) of " << model.name << ", KV cache bf16\n";
+    file << "# logits_sha256 of " << kMaxTokens
+         << " greedy tokens of a long prompt and 8 of prompts.jsonl (prose, chat by turns) of "
+         << model.name << ", KV cache bf16\n";
     for (const Output& output : Classic(model)) file << output.logits_sha256 << "\n";
   }
   std::ifstream file(path);

@@ -18,7 +18,9 @@ constexpr int kTokens =
 class MtpDrafterTest : public ::testing::Test {
  protected:
   MtpDrafterTest() : harness_(NanoModel(), {.context = 512, .with_mtp = true}) {
-    drafter_ = *MtpDrafter::Create(*harness_.backend, *harness_.model, harness_.caches, 256, 2);
+    drafter_ = *MtpDrafter::Create(
+        *harness_.backend, *harness_.model, harness_.caches,
+        {.max_rows = 256, .max_sequences = 2, .num_choosable = harness_.model->shape().vocab_size});
     const auto prompts = LoadPrompts(NanoModel());
     for (size_t p = 0; tokens_.size() < kTokens + 1; ++p) {
       tokens_.insert(tokens_.end(), prompts[p].ids.begin(), prompts[p].ids.end());

@@ -45,42 +45,46 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { s
 namespace verbatim::testing {
 namespace {
 
-void CheckDecodeSteps(const std::filesystem::path& model, SpeculationOptions speculation,
+// Two sequences whose decode steps cross a page's edge while they are counted.
+void CheckDecodeSteps(const std::filesystem::path& model, const SpeculationOptions& speculation,
                       bool logits_digest) {
   auto engine = Engine::Load({.model = model.string(),
                               .with_mtp = true,
                               .num_threads = 2,
-                              .context = 600,
+                              .context = 700,
                               .max_sequences = 2});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   for (const int32_t start : {5, 50}) {
     Request request;
-    request.prompt_token_ids = {start, 6, 7, 8};
-    request.max_tokens = 400;  // crosses the page boundary
+    for (int32_t i = 0; i < 250; ++i) request.prompt_token_ids.push_back(start + i % 40);
+    request.max_tokens = 400;
     request.ignore_eos = true;
-    request.want_text = false;
     request.logits_digest = logits_digest;
     request.speculation = speculation;
     ASSERT_TRUE((*engine)->Submit(request).ok());
   }
-  (*engine)->Step();  // admission and the prompt may allocate
-  long steps = 0;
+  // Admission and prompts may allocate, and the first steps may grow the text's buffers to a
+  // token's size.
+  for (int step = 0; step < 4; ++step) (*engine)->Step();
   allocations = 0;
-  for (; steps < 20; ++steps) {  // before the first sequence can end: ending moves the result out
+  for (int step = 0; step < 20;
+       ++step) {  // before the first sequence can end: ending moves the result out
     counting = true;
     const bool more = (*engine)->Step();
     counting = false;
     ASSERT_TRUE(more);
-    EXPECT_EQ(allocations.load(), 0) << "step " << steps;
+    EXPECT_EQ(allocations.load(), 0) << "step " << step;
   }
 }
 
 TEST(Allocation, DecodeStepsAllocateNothing) {
   using enum SpeculationKind;
+  const std::vector<int32_t> replay(400, 7);
   for (const SpeculationOptions& speculation :
        {SpeculationOptions{.kind = kOff}, SpeculationOptions{.kind = kMtp, .draft_tokens = 3},
         SpeculationOptions{.kind = kMtp, .draft_tokens = 15, .automatic = true},
         SpeculationOptions{.kind = kNgram, .draft_tokens = 5},
+        SpeculationOptions{.kind = kReplay, .draft_tokens = 5, .replay = replay},
         SpeculationOptions{.kind = kWrong, .draft_tokens = 5}}) {
     SCOPED_TRACE(SpeculationKindName(speculation.kind));
     CheckDecodeSteps(NanoModel(), speculation, true);

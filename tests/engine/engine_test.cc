@@ -2,9 +2,12 @@
 #include "verbatim/engine.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 
 #include "tests/support/test_models.h"
 
@@ -150,6 +153,46 @@ TEST(Engine, ScoreIsEqualForAnyWidthAndToGeneration) {
     for (const float logprob : first_logprobs) sum -= logprob;
     EXPECT_NEAR(result->perplexity, std::exp(sum / first_logprobs.size()), 1e-6);
   }
+}
+
+// Drafts at the last position reach three slots and positions further: over a page's edge, and over
+// the context's.
+TEST(Engine, ScoreDraftsDoNotDependOnWhereTheContextEnds) {
+  std::vector<int32_t> ids;
+  for (const Prompt& prompt : LoadPrompts(NanoModel())) {
+    ids.insert(ids.end(), prompt.ids.begin(), prompt.ids.end());
+  }
+  const auto roomy = LoadNano({.with_mtp = true, .context = 1100});
+  for (const int64_t length : {100, 254, 255, 256, 257, 511, 512, 1023}) {
+    SCOPED_TRACE(length);
+    const std::vector<int32_t> cut(ids.begin(), ids.begin() + length);
+    const auto tight = LoadNano({.with_mtp = true, .context = length});
+    const ScoreRequest request = {.token_ids = cut, .drafts = true};
+    const ScoreResult expected = *roomy->Score(request);
+    const ScoreResult actual = *tight->Score(request);
+    ASSERT_EQ(actual.drafts.size(), expected.drafts.size());
+    for (size_t row = 0; row < actual.drafts.size(); ++row) {
+      EXPECT_EQ(actual.drafts[row].ids, expected.drafts[row].ids) << row;
+      EXPECT_EQ(actual.drafts[row].margins, expected.drafts[row].margins) << row;
+    }
+  }
+}
+
+// mlx and others stopped only at the config's id and ran past the end of a turn (qwen3_5.md pitfall
+// 49).
+TEST(Engine, StopsAtTheTokenizersEndOfTurnToo) {
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("verbatim_eos_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(NanoModel(), folder);
+  std::filesystem::remove(folder / "generation_config.json");
+  auto engine = Engine::Load({.model = folder.string()});
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  const auto end_of_turn = (*engine)->Tokenize("<|im_end|>");
+  ASSERT_EQ(end_of_turn->size(), 1u);
+  EXPECT_NE(std::ranges::find((*engine)->info().eos_token_ids, (*end_of_turn)[0]),
+            (*engine)->info().eos_token_ids.end());
 }
 
 TEST(Engine, ScoreRefusesByName) {

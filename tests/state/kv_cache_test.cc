@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backend/cpu/cpu_backend.h"
+#include "state/sequence_state.h"
 
 namespace verbatim {
 namespace {
@@ -53,6 +54,13 @@ TEST_F(KvCacheTest, AllOrNothingWhenPagesRunOut) {
   EXPECT_NE(status.message().find("2 free pages"), std::string::npos);
   EXPECT_TRUE(b.empty());
   EXPECT_EQ(cache_->num_free_pages(), 1);
+}
+
+TEST_F(KvCacheTest, ASlotWithoutAPageIsABrokenInvariant) {
+  SequenceState state;
+  ASSERT_TRUE(cache_->Grow(256, state.pages).ok());
+  EXPECT_EQ(state.PagesFor(256), state.pages.data());
+  EXPECT_DEATH(state.PagesFor(257), "broken invariant");
 }
 
 TEST_F(KvCacheTest, EveryElementOfAPageHasAPlaceOfItsOwn) {

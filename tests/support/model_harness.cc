@@ -29,7 +29,7 @@ ModelHarness::ModelHarness(const std::filesystem::path& folder, const HarnessOpt
       backend(Require(
           cpu::CreateCpuBackend({.num_threads = options.num_threads, .target = options.target}))) {
   model = Require(LoadModel(checkpoint, *backend,
-                            {.context = options.context,
+                            {.num_positions = options.context,
                              .max_rows = options.max_rows,
                              .max_logit_rows = kMaxLogitRows,
                              .max_drafts = 15,

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <system_error>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/linear.h"
@@ -166,8 +167,13 @@ Expected<std::unique_ptr<ops::Backend>> CreateCpuBackend(const CpuBackendOptions
   std::string route = options.forced_route;
   if (route.empty()) route = Environment("VERBATIM_FORCE_ROUTE");
   VERBATIM_RETURN_IF_ERROR(ops::CheckForcedRoute(route));
-  return std::unique_ptr<ops::Backend>(std::make_unique<CpuBackend>(
-      target, options.num_threads, std::move(route), options.dispatch_log));
+  try {
+    return std::unique_ptr<ops::Backend>(std::make_unique<CpuBackend>(
+        target, options.num_threads, std::move(route), options.dispatch_log));
+  } catch (const std::system_error& error) {
+    return MakeError(StatusCode::kResourceExhausted, "threads",
+                     fmt::format("{} threads", options.num_threads), error.what(), "fewer of them");
+  }
 }
 
 }  // namespace verbatim::cpu

@@ -49,7 +49,7 @@ Status Target::LoadEnds(const ModelWeights& weights, const ModelOptions& options
   }
   VERBATIM_ASSIGN_OR_RETURN(final_norm_, UploadVector(weights, "norm", hidden, backend_));
   const RotaryTables tables =
-      MakeRotaryTables(config_.rope_theta, config_.rotary_dim, options.context);
+      MakeRotaryTables(config_.rope_theta, config_.rotary_dim, options.num_positions);
   VERBATIM_ASSIGN_OR_RETURN(rotary_.cos, DeviceVector::From(backend_, tables.cos));
   VERBATIM_ASSIGN_OR_RETURN(rotary_.sin, DeviceVector::From(backend_, tables.sin));
   return {};
@@ -93,8 +93,7 @@ Status Target::LoadLayers(const ModelWeights& weights, const ModelOptions& optio
                           .num_value_heads = config_.linear_num_value_heads,
                           .key_head_dim = config_.linear_key_head_dim,
                           .value_head_dim = config_.linear_value_head_dim,
-                          .max_drafts = options.max_drafts},
-            .max_positions = config_.max_position_embeddings};
+                          .max_drafts = options.max_drafts}};
   if (options.with_draft_head) {
     VERBATIM_ASSIGN_OR_RETURN(mtp_, MtpHead::Load(weights,
                                                   {.backend = &backend_,
