@@ -21,7 +21,8 @@ namespace {
 constexpr int kNumTexts = 6;          // prompts of the goldens, each with 96 greedy tokens
 constexpr float kSameValue = 2e-3f;   // the bound of goldens_test.cc
 constexpr float kOtherValue = 2e-2f;  // ten times that: another computation
-constexpr HarnessOptions kOptions = {.kv_type = ops::KvType::kF32, .with_mtp = true};
+
+HarnessOptions Options() { return {.kv_type = ops::KvType::kF32, .with_mtp = true}; }
 
 template <typename T>
 std::vector<T> Read(const SafetensorsFile& file, const std::string& name) {
@@ -33,7 +34,7 @@ std::vector<T> Read(const SafetensorsFile& file, const std::string& name) {
 
 class MtpRecipe : public ::testing::Test {
  protected:
-  MtpRecipe() : harness_(NanoModel(), kOptions) {}
+  MtpRecipe() : harness_(NanoModel(), Options()) {}
 
   std::vector<int32_t> Text(int index) const {
     return Read<int32_t>(goldens_, std::to_string(index) + ".ids");
@@ -191,7 +192,7 @@ TEST_F(MtpRecipe, SwappedHalvesAreFarWorse) {
     std::swap_ranges(row, row + half, row + half);
   }
   const auto config = nlohmann::json::parse(ReadFile(NanoModel() / "config.json"));
-  const auto swapped = MakeHarness(config, tensors, kOptions);
+  const auto swapped = MakeHarness(config, tensors, Options());
   const double agreement = Agreement(*swapped, [](DraftHeadRows& rows) {
     return rows.Logits(rows.TrueTokens(), rows.TargetHidden());
   });
