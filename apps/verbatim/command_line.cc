@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "apps/verbatim/foreign_options.h"
 #include "base/check.h"
 
 namespace verbatim::cli {
@@ -35,13 +36,15 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// The candidate within two edits of `name`, if any.
+// The candidate nearest to `name`, if it is near: one edit in three characters is a typo, more is
+// another word. Two edits at most.
 std::string Nearest(std::string_view name, const std::vector<std::string>& candidates) {
-  size_t best = 3;  // two typos still name the option; three make guesses silly
+  const size_t length = name.size() - std::min(name.find_first_not_of('-'), name.size());
+  size_t best = std::min(length / 3, size_t{2}) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {
     const size_t distance = EditDistance(name, candidate);
-    if (distance < best && distance < candidate.size()) {
+    if (distance < best) {
       best = distance;
       nearest = candidate;
     }
@@ -73,22 +76,69 @@ Status RefuseEmptyAssignment(const std::vector<const OptionSpec*>& options,
   return Status();
 }
 
-Status UnknownArgument(const std::string& argument, const VerbSpec& verb,
-                       const std::vector<const OptionSpec*>& options) {
-  if (!argument.starts_with("-") || argument == "-") {
-    return UsageError("argument", fmt::format("only options of verbatim {}", verb.name), argument,
-                      HelpOf(verb));
+Status StrayArgument(const std::string& argument, const VerbSpec& verb,
+                     const std::vector<const OptionSpec*>& options, bool model_given) {
+  const bool takes_model = std::ranges::any_of(
+      options, [](const OptionSpec* option) { return option->name == "model"; });
+  return UsageError("argument", fmt::format("only options of verbatim {}", verb.name), argument,
+                    takes_model && !model_given ? "-m " + argument : HelpOf(verb));
+}
+
+Status UnknownOption(const std::string& name, const VerbSpec& verb,
+                     const std::vector<const OptionSpec*>& options) {
+  if (const ForeignOption* foreign = FindForeignOption(name)) {
+    return UsageError(name, foreign->expected, "an option of other programs", foreign->advice);
   }
-  const std::string name = argument.substr(0, argument.find('='));
+  if (!name.starts_with("--") && name.size() > 2) {
+    return UsageError(
+        name, "one letter after a single dash", name,
+        fmt::format("separate options, or two dashes; verbatim {} --help lists them", verb.name));
+  }
   std::vector<std::string> known;
   for (const OptionSpec* option : options) {
-    if (option->positional) continue;
+    // Nobody who mistypes another option wants help instead.
+    if (option->positional || option->name == "help") continue;
     known.push_back(fmt::format("--{}", option->name));
     for (std::string_view alias : option->aliases) known.push_back(fmt::format("--{}", alias));
   }
   const std::string nearest = Nearest(name, known);
   return UsageError(name, fmt::format("an option of verbatim {}", verb.name),
                     "one that it does not have", nearest.empty() ? HelpOf(verb) : nearest);
+}
+
+// The option that `name` ("-n", "--max-tokens") spells; nullptr if there is none.
+const OptionSpec* FindSpelling(std::string_view name,
+                               const std::vector<const OptionSpec*>& options) {
+  for (const OptionSpec* option : options) {
+    if (option->positional) continue;
+    if (!name.starts_with("--")) {
+      if (name.size() == 2 && option->letter == name[1]) return option;
+    } else if (const std::string_view word = name.substr(2);
+               option->name == word || std::ranges::count(option->aliases, word) != 0) {
+      return option;
+    }
+  }
+  return nullptr;
+}
+
+// CLI11 would take -hf for -h -f, and -md X for -m d. Every token in an option's place must be one
+// whole spelling.
+Status RefuseUnknownOptions(const std::vector<const OptionSpec*>& options,
+                            const std::vector<std::string>& arguments, const VerbSpec& verb) {
+  for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with("-") || argument == "-") continue;
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const OptionSpec* option = FindSpelling(name, options);
+    if (option == nullptr) return UnknownOption(name, verb, options);
+    if (equals != argument.npos && !name.starts_with("--")) {
+      return UsageError(name, "its value as the next argument", argument,
+                        fmt::format("{} {}", name, argument.substr(equals + 1)));
+    }
+    if (option->kind != ValueKind::kFlag && equals == argument.npos) ++i;  // its value
+  }
+  return Status();
 }
 
 Status MissingValue(const CLI::ParseError& error, const VerbSpec& verb,
@@ -116,6 +166,7 @@ Status RequirePositionals(const CommandLine& line, const std::vector<const Optio
   for (const OptionSpec* option : options) {
     if (!option->positional || line.verb().verb == Verb::kHelp) continue;
     if (line.Given(option->name)) continue;
+    if (!option->instead.empty() && line.Given(option->instead)) continue;
     return UsageError(option->name,
                       fmt::format("verbatim {} {}", line.verb().name, line.verb().usage),
                       fmt::format("no {}", option->name), HelpOf(line.verb()));
@@ -184,6 +235,7 @@ Expected<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments
   VERBATIM_ASSIGN_OR_RETURN(const VerbSpec* verb, VerbOf(arguments));
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   const std::vector<const OptionSpec*> options = OptionsOf(verb->verb);
+  VERBATIM_RETURN_IF_ERROR(RefuseUnknownOptions(options, rest, *verb));
   VERBATIM_RETURN_IF_ERROR(RefuseEmptyAssignment(options, rest, *verb));
 
   CLI::App app;
@@ -204,16 +256,16 @@ Expected<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments
   } catch (const CLI::ParseError& error) {
     return MissingValue(error, *verb, options);
   }
-  if (const auto unknown = app.remaining(); !unknown.empty()) {
-    return UnknownArgument(unknown.front(), *verb, options);
-  }
-
   CommandLine line(verb->verb);
   for (const OptionSpec* option : options) VERBATIM_RETURN_IF_ERROR(line.Declare(*option));
   for (size_t i = 0; i < options.size(); ++i) {
     for (const std::string& text : parsed[i]->results()) {
       VERBATIM_RETURN_IF_ERROR(line.Add(*options[i], text));
     }
+  }
+  if (const auto stray = app.remaining(); !stray.empty()) {
+    const bool model_given = FindSpelling("--model", options) != nullptr && line.Given("model");
+    return StrayArgument(stray.front(), *verb, options, model_given);
   }
   if (!line.Given("help")) VERBATIM_RETURN_IF_ERROR(RequirePositionals(line, options));
   return line;

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <utility>
 #include <vector>
 
 #include "apps/verbatim/demo_report.h"
@@ -72,18 +72,24 @@ class Demo {
   // One arm with its text on the terminal; tokens that were drafted stand out.
   Expected<Result> Stream(std::string_view title, std::string_view prompt,
                           const SpeculationOptions& speculation) {
-    VERBATIM_RETURN_IF_ERROR(
-        terminal_.Write(fmt::format("{}\n{}", terminal_.OnOutput(Style::kBold, title),
-                                    terminal_.OnOutput(Style::kDim, prompt))));
+    // Only when the engine has taken the request: an error must not stand below a heading.
+    bool headed = false;
+    const auto head = [&]() -> Status {
+      if (std::exchange(headed, true)) return Status();
+      return terminal_.Write(fmt::format("{}\n{}", terminal_.OnOutput(Style::kBold, title),
+                                         terminal_.OnOutput(Style::kDim, prompt)));
+    };
     Request request = request_;
     request.speculation = speculation;
     request.logits_digest = true;
     VERBATIM_ASSIGN_OR_RETURN(Result result,
                               RunRequest(engine_, std::move(request), signals_,
-                                         [this](std::string_view text, bool drafted) {
+                                         [&](std::string_view text, bool drafted) -> Status {
+                                           VERBATIM_RETURN_IF_ERROR(head());
                                            return terminal_.Write(terminal_.OnOutput(
                                                drafted ? Style::kGood : Style::kPlain, text));
                                          }));
+    VERBATIM_RETURN_IF_ERROR(head());
     VERBATIM_RETURN_IF_ERROR(terminal_.Write("\n\n"));
     if (result.finish_reason == FinishReason::kError) return result.error;
     return result;
@@ -127,6 +133,10 @@ class Demo {
 
 Expected<int> RunDemo(const CommandLine& line, Terminal& terminal) {
   VERBATIM_ASSIGN_OR_RETURN(EngineOptions options, ReadEngineOptions(line));
+  if (line.Given("prompt") && line.Text("prompt").empty()) {
+    return MakeError(StatusCode::kInvalidArgument, "--prompt", "a text to continue", "an empty one",
+                     "leaving it out");
+  }
   options.with_mtp = true;
   VERBATIM_ASSIGN_OR_RETURN(const auto engine, LoadEngine(options, terminal));
 

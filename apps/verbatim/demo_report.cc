@@ -68,14 +68,17 @@ std::string DemoReport(const Result& classic, const Result& mtp, const ArmCompar
   const auto row = [](std::string_view label, std::string_view a, std::string_view b) {
     return fmt::format("  {:<28}{:>12}{:>12}\n", label, a, b);
   };
+  // The first token belongs to the prompt: one token alone has no speed.
+  const bool timed = comparison.tokens >= 2 && speeds.classic > 0 && speeds.mtp > 0;
   std::string out = terminal.OnOutput(Style::kBold, row("", "classic", "MTP"));
   out += row("tokens", Grouped(static_cast<int64_t>(classic.token_ids.size())),
              Grouped(static_cast<int64_t>(mtp.token_ids.size())));
   if (comparison.equal()) {
-    out +=
-        row("tokens/s", fmt::format("{:.1f}", speeds.classic), fmt::format("{:.1f}", speeds.mtp));
-    out += row("speed-up", "1.00x",
-               speeds.classic > 0 ? fmt::format("{:.2f}x", speeds.mtp / speeds.classic) : "-");
+    const auto cell = [timed](double value, std::string_view unit, int digits) {
+      return timed ? fmt::format("{:.{}f}{}", value, digits, unit) : std::string("-");
+    };
+    out += row("tokens/s", cell(speeds.classic, "", 1), cell(speeds.mtp, "", 1));
+    out += row("speed-up", cell(1, "x", 2), cell(speeds.mtp / speeds.classic, "x", 2));
     out += DraftTable(mtp.speculation);
   }
   const auto verdict = [&](std::string_view what, int64_t compared, bool equal,
@@ -99,10 +102,10 @@ std::string DemoReport(const Result& classic, const Result& mtp, const ArmCompar
                        mtp.logits_sha256);
   }
   if (!comparison.text_equal) out += terminal.OnOutput(Style::kBad, "  the texts differ\n");
-  if (comparison.equal()) {
+  if (comparison.equal() && timed) {
     out +=
         terminal.OnOutput(Style::kDim, fmt::format("  speeds: {}\n", SpeedsOf(speeds.repetitions)));
-  } else {
+  } else if (!comparison.equal()) {
     out += terminal.OnOutput(Style::kBad, "  the arms differ, so no speed-up is given\n");
   }
   return out;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "apps/verbatim/mebibytes.h"
 #include "apps/verbatim/model_options.h"
 #include "apps/verbatim/verbs.h"
 #include "checkpoint/safetensors.h"
@@ -15,10 +16,6 @@ namespace {
 
 // The engine's choice when no context is asked for (include/verbatim/engine.h).
 constexpr int64_t kDefaultContext = 8192;
-
-std::string Mebibytes(int64_t bytes) {
-  return fmt::format("{:10.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
 
 std::string LayersOf(const Qwen35Config& config) {
   const auto full = std::ranges::count(config.layer_types, Qwen35Config::LayerType::kFullAttention);
@@ -58,10 +55,14 @@ std::string InspectText(const Checkpoint& checkpoint, int64_t context, KvCacheTy
 
   out += fmt::format("\nmemory for one sequence of {} tokens, KV cache {}:\n", context,
                      KvCacheTypeName(kv_type));
-  line("  weights", Mebibytes(memory.weights));
-  line("  kv cache", Mebibytes(memory.kv_cache));
-  line("  recurrent", Mebibytes(memory.recurrent_state));
-  line("  total", Mebibytes(memory.total()));
+  const auto bytes_line = [&](std::string_view label, int64_t bytes) {
+    line(label, fmt::format("{:>14}", Mebibytes(bytes)));
+  };
+  bytes_line("  weights", memory.weights);
+  bytes_line("  kv cache", memory.kv_cache);
+  bytes_line("  recurrent", memory.recurrent_state);
+  bytes_line("  total", memory.total());
+  line("  not counted", kNotCounted);
 
   size_t widest = 0;
   for (const TensorDescription& tensor : description.tensors) {
@@ -79,7 +80,12 @@ std::string InspectText(const Checkpoint& checkpoint, int64_t context, KvCacheTy
 
 Expected<int> RunInspect(const CommandLine& line, Terminal& terminal) {
   LoadOptions options;
-  options.model = line.Text("MODEL");
+  if (line.Given("MODEL") && line.Given("model")) {
+    return MakeError(StatusCode::kInvalidArgument, "MODEL", "the model once",
+                     fmt::format("{} and --model {}", line.Text("MODEL"), line.Text("model")),
+                     "one of them");
+  }
+  options.model = line.Text(line.Given("model") ? "model" : "MODEL");
   VERBATIM_ASSIGN_OR_RETURN(const Checkpoint checkpoint, LoadCheckpoint(options));
   const int64_t limit = checkpoint.config.max_position_embeddings;
   const int64_t context = line.Given("context") && line.Number("context") != 0

@@ -26,7 +26,8 @@ that contradict each other: each is refused by name, nothing is ignored.
 | 130, 143 | interrupted (SIGINT), terminated (SIGTERM) |
 
 The first SIGINT or SIGTERM ends a generation after the current step: what was generated is printed, with
-`finish_reason` `cancelled`. The second one ends the process at once. A closed pipe ends it quietly.
+`finish_reason` `cancelled`. `quantize` and `score --logits` stop and leave nothing half written. The second one ends
+the process at once. A closed pipe ends it quietly.
 
 Colours: `--color always` or `never`, else `NO_COLOR` (set and not empty: none), else `CLICOLOR_FORCE` or
 `FORCE_COLOR`, else whether the stream is a terminal and `TERM` is not `dumb`. Progress bars appear only when

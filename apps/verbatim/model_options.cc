@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "apps/verbatim/json_writer.h"
+#include "apps/verbatim/mebibytes.h"
 #include "apps/verbatim/token_list.h"
 #include "base/check.h"
 #include "base/mapped_file.h"
@@ -17,7 +18,7 @@
 namespace verbatim::cli {
 namespace {
 
-// Prompts and token lists: 16 million tokens of 4 bytes, the largest --context.
+// Prompts and token lists: 64 bytes for each token of the largest --context.
 constexpr size_t kMaxInputBytes = size_t{64} << 20;
 
 Status UsageError(std::string_view where, std::string_view expected, std::string_view received,
@@ -42,10 +43,6 @@ Expected<std::string> ReadStandardInput() {
   }
 }
 
-std::string Mebibytes(int64_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
-
 void NoteLoaded(const EngineInfo& info, Terminal& terminal) {
   const auto note = [&](std::string_view label, std::string_view text) {
     terminal.Note(
@@ -57,7 +54,8 @@ void NoteLoaded(const EngineInfo& info, Terminal& terminal) {
   note("engine", fmt::format("{} {}, {} thread{}, context {}, {}, loaded in {:.2f} s", info.backend,
                              info.target, info.num_threads, info.num_threads == 1 ? "" : "s",
                              info.context, info.numerics, info.load_ms / 1000));
-  if (info.contract != ContractMode::kOff && info.contract_held != info.contract) {
+  // Held exactly is what strict and greedy ask for, and more.
+  if (info.contract != ContractMode::kOff && info.contract_held == ContractMode::kOff) {
     note("contract", fmt::format("{} asked for, {} held: {}", ContractModeName(info.contract),
                                  ContractModeName(info.contract_held), info.contract_reason));
   } else if (terminal.verbose()) {
@@ -88,9 +86,9 @@ Expected<EngineOptions> ReadEngineOptions(const CommandLine& line) {
   options.model = line.Text("model");
   options.draft_model = line.Text("draft-model");
   options.num_threads = static_cast<int>(line.Number("threads"));
-  if (line.verb().verb == Verb::kDemo) return options;
   options.context = line.Number("context");
   options.kv_type = KvTypeOf(line);
+  if (line.verb().verb == Verb::kDemo) return options;
   const auto mode = ParseContractMode(line.Text("contract"));
   VERBATIM_CHECK(mode.has_value());  // the option table lists the modes
   options.contract = *mode;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "numerics/rotary.h"
 #include "verbatim/request.h"
 
 namespace verbatim::cli {
@@ -19,9 +20,8 @@ constexpr std::string_view kOutputSection = "Output";
 
 // Beyond any machine; keeps a mistyped number from starting a million threads.
 constexpr int64_t kMaxThreads = 1024;
-// 16 times the longest context that a Qwen3.5 card names (1,010,000 with YaRN), rounded to 2^24.
-// The model's own limit is checked by the engine.
-constexpr int64_t kMaxContext = int64_t{1} << 24;
+// What the rope tables reach; the model's own limit is checked by the engine.
+constexpr int64_t kMaxContext = kMaxRotaryPositions;
 // Rows of one step: scratch memory grows with it; 4096 rows already hide every fixed cost.
 constexpr int64_t kMaxScoreWidth = 4096;
 
@@ -38,7 +38,7 @@ std::vector<OptionSpec> ModelOptions() {
        .kind = ValueKind::kText,
        .value_name = "DIR|ID",
        .section = kModelSection,
-       .verbs = kModelVerbs,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -47,7 +47,7 @@ std::vector<OptionSpec> ModelOptions() {
        .kind = ValueKind::kText,
        .value_name = "DIR|ID",
        .section = kModelSection,
-       .verbs = kModelVerbs,
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
        .help = "Checkpoint with the MTP head, when the model itself has none"},
       {.name = "threads",
        .letter = 't',
@@ -81,7 +81,7 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"auto", "auto", 0}},
        .default_value = "auto",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo},
        .help = "Tokens of prompt and output together; auto is the model's limit or 8192, whichever "
                "is smaller"},
       {.name = "kv-type",
@@ -90,7 +90,7 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"bf16", "bf16"}, {"f16", "f16"}, {"f32", "f32"}},
        .default_value = "bf16",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo},
        .help = "Type of the KV cache; part of the numerics profile"},
   };
 }
@@ -266,9 +266,10 @@ std::vector<OptionSpec> QuantizeAndInspectOptions() {
        .kind = ValueKind::kText,
        .value_name = "MODEL",
        .positional = true,
+       .instead = "model",
        .section = kModelSection,
        .verbs = {Verb::kInspect},
-       .help = "Checkpoint folder or model id"},
+       .help = "Checkpoint folder or model id; --model works too"},
       {.name = "VERB",
        .kind = ValueKind::kText,
        .value_name = "VERB",
@@ -292,7 +293,7 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "quiet",
        .letter = 'q',
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',

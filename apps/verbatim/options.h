@@ -46,6 +46,7 @@ struct OptionSpec {
   std::vector<Word> words = {};    // kInteger, kWord
   bool repeated = false;           // may be given more than once, all values count
   bool positional = false;
+  std::string_view instead = {};        // the option that may stand for this positional
   std::string_view default_value = {};  // parsed like a given one; empty: none
   std::string_view section = {};        // heading in help
   std::vector<Verb> verbs = {};

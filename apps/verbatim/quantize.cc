@@ -3,18 +3,16 @@
 
 #include <fmt/format.h>
 
+#include "apps/verbatim/mebibytes.h"
+#include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
 
 namespace verbatim::cli {
-namespace {
-
-double Mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
-
-}  // namespace
 
 Expected<int> RunQuantize(const CommandLine& line, Terminal& terminal) {
   QuantizeOptions options;
   options.model = line.Text("IN");
+  options.draft_model = line.Text("draft-model");
   options.output = line.Text("OUT");
   options.parameters = {.bits = static_cast<int>(line.Number("bits")),
                         .group_size = static_cast<int>(line.Number("group-size"))};
@@ -25,15 +23,18 @@ Expected<int> RunQuantize(const CommandLine& line, Terminal& terminal) {
   options.progress = [&terminal](double fraction, const std::string& what) {
     terminal.Progress(fraction, what);
   };
-  VERBATIM_ASSIGN_OR_RETURN(const QuantizeReport report, QuantizeCheckpoint(options));
+  const DeferredSignals signals;
+  options.stop = [&signals] { return signals.exit_code() != 0; };
+  const Expected<QuantizeReport> written = QuantizeCheckpoint(options);
+  if (written.status().code() == StatusCode::kCancelled) return signals.exit_code();
+  VERBATIM_ASSIGN_OR_RETURN(const QuantizeReport report, written);
   for (const std::string& kept : report.kept) {
     terminal.Note(fmt::format("kept     {}", kept));
   }
-  terminal.Note(fmt::format(
-      "written  {}: {} matrices quantized, {} kept, MTP head {}, {:.1f} MiB to {:.1f} MiB",
-      options.output.string(), report.quantized, report.kept.size(),
-      report.has_mtp ? "included" : "absent", Mebibytes(report.bytes_before),
-      Mebibytes(report.bytes_after)));
+  terminal.Note(fmt::format("written  {}: {} matrices quantized, {} kept, MTP head {}, {} to {}",
+                            options.output.string(), report.quantized, report.kept.size(),
+                            report.has_mtp ? "included" : "absent", Mebibytes(report.bytes_before),
+                            Mebibytes(report.bytes_after)));
   return kExitOk;
 }
 

@@ -5,6 +5,7 @@
 
 #include "apps/verbatim/json_output.h"
 #include "apps/verbatim/model_options.h"
+#include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
 #include "checkpoint/safetensors_writer.h"
 
@@ -13,7 +14,9 @@ namespace {
 
 // Scores and streams the logits to `path` as they come; the hidden rows, V/H times smaller, wait in
 // memory for their turn in the file.
-Expected<ScoreResult> ScoreToFile(Engine& engine, ScoreRequest request, const std::string& path) {
+// A signal ends the work with kCancelled and leaves no file.
+Expected<ScoreResult> ScoreToFile(Engine& engine, ScoreRequest request, const std::string& path,
+                                  const DeferredSignals& signals) {
   const auto num_tokens = static_cast<int64_t>(request.token_ids.size());
   const EngineInfo& info = engine.info();
   ScoreResult result;
@@ -24,7 +27,10 @@ Expected<ScoreResult> ScoreToFile(Engine& engine, ScoreRequest request, const st
       .dtype = "F32",
       .shape = {num_tokens, info.vocab_size},
       .write = [&](const ByteSink& sink) -> Status {
-        request.on_row = [&](std::span<const float> row, std::span<const float> hidden) {
+        request.on_row = [&](std::span<const float> row, std::span<const float> hidden) -> Status {
+          if (signals.exit_code() != 0) {
+            return MakeError(StatusCode::kCancelled, path, "to finish", "a signal");
+          }
           hidden_rows.insert(hidden_rows.end(), hidden.begin(), hidden.end());
           return sink(std::as_bytes(row));
         };
@@ -80,15 +86,24 @@ Expected<int> RunScore(const CommandLine& line, Terminal& terminal) {
     return MakeError(StatusCode::kInvalidArgument, "--draft-model", "--drafts beside it", "none",
                      "--drafts");
   }
+  if (request.drafts && line.Text("contract") == "off") {
+    return MakeError(StatusCode::kInvalidArgument, "--contract",
+                     "exact, strict or greedy beside --drafts", "off", "--contract exact");
+  }
   options.with_mtp = request.drafts;
   options.max_score_width = request.width;
 
   VERBATIM_ASSIGN_OR_RETURN(const auto engine, LoadEngine(options, terminal));
   VERBATIM_ASSIGN_OR_RETURN(request.token_ids, PromptTokenIds(prompt, /*chat=*/false, *engine));
-  VERBATIM_ASSIGN_OR_RETURN(const ScoreResult result,
-                            line.Given("logits")
-                                ? ScoreToFile(*engine, request, line.Text("logits"))
-                                : engine->Score(request));
+  Expected<ScoreResult> scored = ScoreResult();
+  if (line.Given("logits")) {
+    const DeferredSignals signals;
+    scored = ScoreToFile(*engine, request, line.Text("logits"), signals);
+    if (scored.status().code() == StatusCode::kCancelled) return signals.exit_code();
+  } else {
+    scored = engine->Score(request);
+  }
+  VERBATIM_ASSIGN_OR_RETURN(const ScoreResult result, std::move(scored));
   VERBATIM_RETURN_IF_ERROR(terminal.Write(line.Given("json")
                                               ? ScoreJson(engine->info(), request, result) + "\n"
                                               : ScoreText(request, result)));

@@ -79,10 +79,6 @@ void Terminal::Note(std::string_view text) {
   WriteAll(STDERR_FILENO, fmt::format("{}\n", text));
 }
 
-void Terminal::Detail(std::string_view text) {
-  if (verbose_) Note(text);
-}
-
 void Terminal::Progress(double fraction, std::string_view what) {
   if (!show_progress_) return;
   const int percent = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * 100);

@@ -28,9 +28,8 @@ class Terminal {
 
   // Writes all bytes to standard output now. kIo, e.g. a full disk.
   Status Write(std::string_view text);
-  // A line on standard error: Note unless quiet, Detail only if verbose.
+  // A line on standard error unless quiet.
   void Note(std::string_view text);
-  void Detail(std::string_view text);
   // A bar on standard error if that is a terminal and not quiet. It disappears before other lines.
   void Progress(double fraction, std::string_view what);
   void EndProgress();

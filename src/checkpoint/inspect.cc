@@ -9,8 +9,11 @@ namespace verbatim {
 namespace {
 
 constexpr int64_t kPagePositions = 256;  // one attention chunk (numerics.md 5)
-constexpr int64_t kStateBytes = 4;       // states and records are binary32
-constexpr int64_t kSlotFloats = 16;      // a state slot fills whole cache lines
+// The engine's kSlotsBeyondContext (engine/engine_impl.h lies above this layer): row i of the MTP
+// head lies in slot i + 1, and three drafts behind the last position may be looked at.
+constexpr int64_t kSlotsBeyondContext = 4;
+constexpr int64_t kStateBytes = 4;   // states and records are binary32
+constexpr int64_t kSlotFloats = 16;  // a state slot fills whole cache lines
 
 int64_t CountLayers(const Qwen35Config& config, Qwen35Config::LayerType type) {
   return std::ranges::count(config.layer_types, type);
@@ -81,8 +84,7 @@ MemoryEstimate EstimateMemory(const Checkpoint& checkpoint, int64_t context, int
 
   const int64_t kv_layers =
       CountLayers(config, Qwen35Config::LayerType::kFullAttention) + (checkpoint.has_mtp ? 1 : 0);
-  // One slot more than positions, for the MTP head: row i of its input lies in slot i + 1.
-  const int64_t pages = (context + 1 + kPagePositions - 1) / kPagePositions;
+  const int64_t pages = (context + kSlotsBeyondContext + kPagePositions - 1) / kPagePositions;
   const int64_t page_elements =
       2 * kPagePositions * int64_t{config.head_dim} * config.num_key_value_heads;
   result.kv_cache = kv_layers * pages * page_elements * kv_element_bytes;

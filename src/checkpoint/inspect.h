@@ -37,8 +37,8 @@ inline constexpr std::string_view kNotCounted = "activations of a step, logits, 
 // Bytes of the weights, and what one sequence of `context` tokens needs beside them.
 struct MemoryEstimate {
   int64_t weights = 0;
-  int64_t kv_cache = 0;         // whole pages of 256 slots for context + 1 of them, as the engine
-                                // allocates; attention layers and the MTP layer
+  int64_t kv_cache = 0;         // whole pages of 256 slots, as many as the engine allocates
+                                // (context + 4 slots); attention layers and the MTP layer
   int64_t recurrent_state = 0;  // gated-delta states, convolution rows and replay records
   int64_t total() const { return weights + kv_cache + recurrent_state; }
 };

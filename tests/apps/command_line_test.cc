@@ -1,7 +1,12 @@
 // Splitting of command lines: verbs, spellings, repetition, and what is refused.
 #include "apps/verbatim/command_line.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "apps/verbatim/foreign_options.h"
 
 namespace verbatim::cli {
 namespace {
@@ -113,6 +118,69 @@ TEST(CommandLineTest, RefusedByName) {
   EXPECT_EQ(ErrorOf({"generate", "--temperature=1"}).find("[--temperature]"), 0u);
   EXPECT_EQ(ErrorOf({"generate", "-Z"}).find("[-Z]"), 0u);
   EXPECT_NE(ErrorOf({"generate", "stray"}).find("received stray"), std::string::npos);
+}
+
+TEST(CommandLineTest, OneDashMeansOneLetter) {
+  EXPECT_EQ(ErrorOf({"generate", "-hf", "Org/Name", "-p", "x"}),
+            "[-hf] expected the model id after -m, received an option of other programs; try -m "
+            "ORG/NAME");
+  EXPECT_EQ(ErrorOf({"generate", "-vq"}),
+            "[-vq] expected one letter after a single dash, received -vq; try separate options, or "
+            "two dashes; verbatim generate --help lists them");
+  for (const char* token : {"-ngl", "-ctk", "-ctv", "-md", "-ub", "-mfoo", "-n5", "-qh", "-fa"}) {
+    EXPECT_TRUE(ErrorOf({"generate", token, "99"}).starts_with(fmt::format("[{}] ", token)))
+        << ErrorOf({"generate", token, "99"});
+  }
+  EXPECT_EQ(ErrorOf({"generate", "-n=5"}),
+            "[-n] expected its value as the next argument, received -n=5; try -n 5");
+  // A value is not an option.
+  EXPECT_EQ(ParseCommandLine({"generate", "-p", "-hf", "--stop", "--temp"})->Text("prompt"), "-hf");
+}
+
+TEST(CommandLineTest, OptionsOfOtherProgramsSayWhatToDoInstead) {
+  for (const char* option : {"--temp", "--top-k", "--top-p", "--min-p", "--seed"}) {
+    const std::string error = ErrorOf({"generate", "-p", "x", option, "1"});
+    EXPECT_TRUE(error.starts_with(fmt::format("[{}] ", option))) << error;
+    EXPECT_NE(error.find("greedy in this version"), std::string::npos) << error;
+  }
+  EXPECT_NE(ErrorOf({"generate", "-ctk", "f16"}).find("--kv-type"), std::string::npos);
+  EXPECT_NE(ErrorOf({"generate", "-md", "x"}).find("--draft-model"), std::string::npos);
+  EXPECT_NE(ErrorOf({"generate", "-ub", "1"}).find("--prefill-chunk"), std::string::npos);
+  EXPECT_NE(ErrorOf({"generate", "-ngl", "9"}).find("CPU"), std::string::npos);
+  for (const ForeignOption& foreign : AllForeignOptions()) {
+    for (const std::string_view spelling : foreign.spellings) {
+      for (const OptionSpec& option : AllOptions()) {
+        if (option.positional) continue;
+        EXPECT_NE(spelling.substr(2), option.name);
+        EXPECT_FALSE(spelling.size() == 2 && spelling[1] == option.letter) << spelling;
+        EXPECT_EQ(std::ranges::count(option.aliases, spelling.substr(2)), 0) << spelling;
+      }
+    }
+  }
+}
+
+TEST(CommandLineTest, SuggestionsAreNearAndNeverHelp) {
+  for (const char* far : {"--help2", "--halp", "--fx", "--a", "--cats"}) {
+    EXPECT_EQ(ErrorOf({"generate", far, "x"}).find("try --"), std::string::npos) << far;
+  }
+  EXPECT_NE(ErrorOf({"generate", "--stopp", "x"}).find("try --stop"), std::string::npos);
+  EXPECT_NE(ErrorOf({"generate", "--jsn"}).find("try --json"), std::string::npos);
+}
+
+TEST(CommandLineTest, TheModelAsPositionalOrOption) {
+  EXPECT_EQ(ParseCommandLine({"inspect", "-m", "dir"})->Text("model"), "dir");
+  EXPECT_EQ(ParseCommandLine({"inspect", "dir"})->Text("MODEL"), "dir");
+  EXPECT_EQ(ErrorOf({"inspect"}).find("[MODEL]"), 0u);
+  EXPECT_NE(ErrorOf({"generate", "dir", "-p", "x"}).find("received dir; try -m dir"),
+            std::string::npos);
+  EXPECT_EQ(ErrorOf({"generate", "-m", "dir", "stray"}).find("-m stray"), std::string::npos);
+  EXPECT_EQ(ParseCommandLine({"quantize", "in", "out", "--draft-model", "d"})->Text("draft-model"),
+            "d");
+}
+
+TEST(CommandLineTest, ContextEndsWithTheRopeTables) {
+  EXPECT_TRUE(ParseCommandLine({"generate", "-c", "1048576"}).ok());
+  EXPECT_NE(ErrorOf({"generate", "-c", "1048577"}).find("2 to 1048576"), std::string::npos);
 }
 
 TEST(CommandLineTest, MissingAndExtraValues) {

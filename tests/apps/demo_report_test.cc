@@ -41,6 +41,18 @@ TEST(DemoReportTest, EqualArms) {
   EXPECT_EQ(report.find('\x1b'), std::string::npos);
 }
 
+TEST(DemoReportTest, OneTokenHasNoSpeed) {
+  Result arm = Arm();
+  arm.token_ids = {1};
+  const std::string report = DemoReport(arm, arm, CompareArms(arm, arm, 1024), {}, PlainTerminal());
+  EXPECT_NE(report.find("tokens/s                               -           -\n"),
+            std::string::npos)
+      << report;
+  EXPECT_NE(report.find("speed-up                               -           -\n"),
+            std::string::npos)
+      << report;
+}
+
 TEST(DemoReportTest, ATokenThatDiffers) {
   Result mtp = Arm();
   mtp.token_ids[2] = 9;

@@ -21,6 +21,17 @@ class DemoTest(unittest.TestCase):
             self.assertRegex(out, r"logits bytes compared +98,304 +0 differ\n")  # 24 * 1024 * 4
             self.assertNotIn("\x1b", out)
 
+    def test_one_token_has_no_speed(self):
+        done = run("demo", "-m", NANO, "-n", "1", "-q")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertRegex(done.stdout.decode(), r"tokens/s +- +-\n +speed-up +- +-\n")
+
+    def test_a_refused_request_has_no_heading(self):
+        for arguments in (("-p", ""), ("-p", "a b c d e f g h", "-c", "4")):
+            done = run("demo", "-m", NANO, "-q", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+
     def test_colour_marks_drafted_tokens(self):
         done = run("demo", "-m", NANO, "-n", "24", "--color", "always")
         self.assertIn(b"\x1b[1;32m", done.stdout)

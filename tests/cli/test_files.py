@@ -1,7 +1,9 @@
 """quantize and inspect from outside, and models that are missing or broken. Not the reader's own tests."""
 
+import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 
@@ -53,6 +55,34 @@ class FilesTest(unittest.TestCase):
         again = run("quantize", NANO, out)
         self.assertNotEqual(again.returncode, 0)  # never over an existing folder
         self.assertEqual(again.stderr.count(b"\n"), 1)
+
+    def test_devices_stay_devices(self):
+        link = self.folder / "null"
+        link.symlink_to("/dev/null")
+        done = run("score", "-m", NANO, "--ids", "5,6,7", "--logits", link, "-q")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertTrue(link.is_symlink() and link.is_char_device())
+        self.assertEqual(list(self.folder.iterdir()), [link])
+
+    def test_prompt_from_a_pipe(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen(["/bin/sh", "-c", f"printf '{PROMPT}' >'{pipe}'"]):
+            piped = run_json("generate", "-m", NANO, "-f", pipe, "-n", "4", "-q")
+        self.assertEqual(piped["token_ids"], run_json("generate", "-m", NANO, "-p", PROMPT, "-n", "4", "-q")["token_ids"])
+        self.assertIn("a directory", self.failed("generate", "-m", NANO, "-f", self.folder))
+
+    def test_inspect_counts_the_pages_of_the_engine(self):
+        for context in (252, 253, 508, 509):
+            memory = run_json("inspect", "-m", NANO, "--context", context)["memory"]
+            caches = (memory["kv_cache"] + memory["recurrent_state"]) / 2**20
+            done = run("generate", "-m", NANO, "-p", "x", "-n", "1", "-c", context, "--spec", "mtp", "-v")
+            self.assertIn(f"{caches:.1f} MiB of caches", done.stderr.decode())
+
+    def test_quantize_merges_a_draft_model(self):
+        done = run("quantize", NANO, self.folder / "out", "--draft-model", "/nonexistent/drafter")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"/nonexistent/drafter", done.stderr)
 
     def test_inspect(self):
         done = run("inspect", NANO, "--context", "512", "--kv-type", "f32")

@@ -118,6 +118,11 @@ class GenerateTest(unittest.TestCase):
         streamed = run(*BASE, "--stop", stop, "--spec", "mtp")
         self.assertEqual(streamed.stdout.decode(), result["text"])
 
+    def test_strict_is_no_downgrade(self):
+        done = run("generate", "-m", NANO, "-p", PROMPT, "-n", "1", "--contract", "strict")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn(b"contract", done.stderr)
+
     def test_contract_off_does_not_speculate(self):
         result = run_json(*BASE, "--contract", "off")
         self.assertEqual(result["logits_sha256"], self.classic["logits_sha256"])

@@ -2,16 +2,31 @@
 
 import json
 import os
+import pathlib
 import pty
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
-from support import BINARY, NANO, PROMPT, environment, run
+from support import BINARY, NANO, PROMPT, SOURCE, environment, run
 
 # Longer than any machine needs to be interrupted.
 ENDLESS = (BINARY, "generate", "-m", NANO, "-p", PROMPT, "-n", "8000", "--ignore-eos", "-t", "1")
+
+
+def drain(master):
+    """What a terminal receives until its other end is closed."""
+    received = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # EIO: the other end is closed
+            return received
+        if not part:
+            return received
+        received += part
 
 
 class ProcessTest(unittest.TestCase):
@@ -61,6 +76,34 @@ class ProcessTest(unittest.TestCase):
         self.assertEqual(process.returncode, 130)
         self.assertNotIn(b"ended by", err)
 
+    def test_sigint_removes_what_was_half_written(self):
+        """The bar tells that quantize has begun with its file, a temporary file that score has."""
+        tiny = SOURCE / "models" / "tiny-qwen35-4bit"  # large enough for a signal to arrive in the middle
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            text = folder / "text"
+            text.write_text("word and word " * 1000)
+            lines = {"quantize": ("quantize", tiny, folder / "out", "--bits", "8"),
+                     "score": ("score", "-m", NANO, "-f", text, "--width", "1", "-t", "1", "--logits", folder / "out")}
+            for verb, arguments in lines.items():
+                master, slave = pty.openpty()
+                with subprocess.Popen([BINARY, *map(str, arguments)], stdout=subprocess.PIPE, stderr=slave,
+                                      env=environment(VERBATIM_TARGET="scalar", TERM="xterm")) as process:
+                    os.close(slave)
+                    received = os.read(master, 1)
+                    while len(list(folder.iterdir())) == 1 and process.poll() is None:
+                        if verb == "score":
+                            received += os.read(master, 4096) if b"loaded" not in received else b""
+                        time.sleep(0.01)
+                    process.send_signal(signal.SIGINT)
+                    drain(master)
+                    out = process.stdout.read()
+                    code = process.wait(timeout=60)
+                os.close(master)
+                with self.subTest(verb=verb):
+                    self.assertEqual((code, out), (130, b""))
+                    self.assertEqual(list(folder.iterdir()), [text])
+
     def test_broken_pipe_is_quiet(self):
         with subprocess.Popen([*ENDLESS, "-q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               env=environment()) as process:
@@ -91,15 +134,7 @@ class ProcessTest(unittest.TestCase):
         with subprocess.Popen([BINARY, "generate", "-m", NANO, "-p", PROMPT, "-n", "2"], stdout=subprocess.PIPE,
                               stderr=slave, env=environment(**variables)) as process:
             os.close(slave)
-            received = b""
-            while True:
-                try:
-                    part = os.read(master, 65536)
-                except OSError:  # EIO: the other end is closed
-                    break
-                if not part:
-                    break
-                received += part
+            received = drain(master)
             self.assertNotIn(b"\x1b", process.stdout.read())
             process.wait(timeout=60)
         os.close(master)

@@ -1,0 +1,59 @@
+// The table of llama.cpp's options that people will type here. Only those whose meaning is certain.
+#include "apps/verbatim/foreign_options.h"
+
+#include <algorithm>
+
+namespace verbatim::cli {
+namespace {
+
+std::vector<ForeignOption> MakeForeignOptions() {
+  constexpr std::string_view kLeaveOut = "leaving it out";
+  constexpr std::string_view kCpuOnly = "no such option: this version runs on the CPU";
+  constexpr std::string_view kKvType = "--kv-type, one type for keys and values";
+  return {
+      {{"-hf", "-hfr", "--hf-repo"}, "the model id after -m", "-m ORG/NAME"},
+      {{"-mu", "--model-url", "-hff", "--hf-file"},
+       "a folder or model id after -m (nothing is downloaded)",
+       "-m DIR"},
+      {{"-md"}, "--draft-model", "--draft-model DIR|ID"},
+      {{"-ngl", "--gpu-layers", "--n-gpu-layers", "-ngld", "--gpu-layers-draft"},
+       kCpuOnly,
+       kLeaveOut},
+      {{"-dev", "--device", "-ts", "--tensor-split", "-sm", "--split-mode", "-mg", "--main-gpu"},
+       kCpuOnly,
+       kLeaveOut},
+      {{"-ctk", "--cache-type-k", "-ctv", "--cache-type-v"}, kKvType, "--kv-type bf16, f16 or f32"},
+      {{"-ub", "-b", "--batch-size"}, "--prefill-chunk", "--prefill-chunk N"},
+      {{"-tb", "--threads-batch"}, "--threads, one number for prompt and decode", "--threads N"},
+      {{"-fa", "--flash-attn"}, "no such option: attention has one order of sums", kLeaveOut},
+      {{"--mlock", "--no-mmap", "--mmap"}, "no such option: weights are always mapped", kLeaveOut},
+      {{"--temp", "--temperature", "--top-k", "--top-p", "--min-p", "--typical", "-s", "--seed",
+        "--samplers", "--mirostat", "--repeat-penalty", "--repeat-last-n", "--presence-penalty",
+        "--frequency-penalty", "--dry-multiplier", "--xtc-probability", "--logit-bias"},
+       "no sampling: the choice is greedy in this version",
+       kLeaveOut},
+      {{"--grammar", "--grammar-file", "-j", "--json-schema"},
+       "no constraints: the choice is greedy in this version",
+       kLeaveOut},
+      {{"-cnv", "--conversation", "--jinja", "-sys", "--system-prompt"},
+       "--chat, which wraps the prompt as one user message",
+       "--chat"},
+      {{"-np", "--parallel", "--host", "--port"}, "one request: a server comes later", kLeaveOut},
+  };
+}
+
+}  // namespace
+
+std::span<const ForeignOption> AllForeignOptions() {
+  static const std::vector<ForeignOption> options = MakeForeignOptions();
+  return options;
+}
+
+const ForeignOption* FindForeignOption(std::string_view name) {
+  for (const ForeignOption& option : AllForeignOptions()) {
+    if (std::ranges::find(option.spellings, name) != option.spellings.end()) return &option;
+  }
+  return nullptr;
+}
+
+}  // namespace verbatim::cli
