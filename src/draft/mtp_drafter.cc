@@ -63,8 +63,12 @@ void MtpDrafter::RunTrueRows(std::span<DraftJob> jobs, const float* target_hidde
     state.num_draft_rows = state.num_consumed;
     if (job.max_drafts > 0) draft_rows_.push_back(first_row + job.num_rows - 1);
   }
+  ForwardRows(target_hidden);
+}
+
+void MtpDrafter::ForwardRows(const float* hidden) {
   const int64_t width = model_.shape().hidden_size;
-  backend_.GatherRows({.x = target_hidden,
+  backend_.GatherRows({.x = hidden,
                        .x_stride = width,
                        .rows = hidden_rows_,
                        .width = width,
@@ -112,16 +116,7 @@ void MtpDrafter::RunProvisionalRows(std::span<DraftJob> jobs, int depth) {
   }
   draft_rows_.clear();
   if (tokens_.empty()) return;
-  const int64_t width = model_.shape().hidden_size;
-  backend_.GatherRows({.x = model_.draft_head()->hidden(),
-                       .x_stride = width,
-                       .rows = hidden_rows_,
-                       .width = width,
-                       .out = previous_hidden_->As<float>(),
-                       .out_stride = width});
-  model_.draft_head()->Forward(
-      tokens_, previous_hidden_->As<float>(),
-      {.sequences = sequences_, .num_rows = static_cast<int>(tokens_.size())}, caches_);
+  ForwardRows(model_.draft_head()->hidden());
   for (size_t i = 0; i < tokens_.size(); ++i) draft_rows_.push_back(static_cast<int32_t>(i));
 }
 

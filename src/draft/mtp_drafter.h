@@ -33,6 +33,7 @@ class MtpDrafter : public Drafter {
   MtpDrafter(ops::Backend& backend, Model& model, const Caches& caches, int64_t num_choosable)
       : backend_(backend), model_(model), caches_(caches), num_choosable_(num_choosable) {}
   void RunTrueRows(std::span<DraftJob> jobs, const float* target_hidden);
+  void ForwardRows(const float* hidden);      // tokens_ with the chosen rows of `hidden`
   void TakeDrafts(std::span<DraftJob> jobs);  // from the last forward's rows in draft_rows_
   void RunProvisionalRows(std::span<DraftJob> jobs, int depth);
 
