@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import NANO, PROMPT, run, run_json
+from support import BINARY, NANO, PROMPT, environment, run, run_json
 
 
 class FilesTest(unittest.TestCase):
@@ -63,6 +63,18 @@ class FilesTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
         self.assertTrue(link.is_symlink() and link.is_char_device())
         self.assertEqual(list(self.folder.iterdir()), [link])
+
+    def test_logits_to_standard_output(self):
+        """A pipe takes them; a file there would be replaced under the text that follows."""
+        arguments = (BINARY, "score", "-m", NANO, "--ids", "5,6,7", "-q", "--logits", "/dev/stdout")
+        piped = subprocess.run(arguments, capture_output=True, env=environment(), timeout=120)
+        self.assertEqual((piped.returncode, piped.stderr), (0, b""))
+        self.assertIn(b'"logits":{"dtype":"F32","shape":[3,1024]', piped.stdout)
+        with open(self.folder / "out", "wb") as out:
+            done = subprocess.run(arguments, stdout=out, stderr=subprocess.PIPE, env=environment(), timeout=120)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"the file behind standard output", done.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [self.folder / "out"])
 
     def test_prompt_from_a_pipe(self):
         pipe = self.folder / "pipe"
