@@ -88,9 +88,12 @@ TEST_P(LinearTest, EveryNumberOfRows) {
   row_counts.push_back(257);
   row_counts.push_back(513);
   for (const int bits : {2, 3, 4, 5, 6, 8}) {
-    const LinearCase linear({.type = WeightType::kAffine, .bits = bits, .group_size = 32}, 19, 96,
-                            static_cast<uint32_t>(bits));
-    ASSERT_NO_FATAL_FAILURE(Check(*backend, linear, AdversarialRows(513, 96, 3), row_counts));
+    for (const int group : {32, 64, 128}) {
+      const int width = 3 * group;  // fewer groups than segments: some segments are empty
+      const LinearCase linear({.type = WeightType::kAffine, .bits = bits, .group_size = group}, 19,
+                              width, static_cast<uint32_t>(bits));
+      ASSERT_NO_FATAL_FAILURE(Check(*backend, linear, AdversarialRows(513, width, 3), row_counts));
+    }
   }
   for (const WeightType type : {WeightType::kF32, WeightType::kBF16, WeightType::kF16}) {
     const LinearCase linear({.type = type}, 19, 70, 5);
