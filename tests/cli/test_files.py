@@ -66,7 +66,9 @@ class FilesTest(unittest.TestCase):
 
     def test_logits_to_standard_output(self):
         """A pipe takes them; a file there would be replaced under the text that follows."""
-        arguments = (BINARY, "score", "-m", NANO, "--ids", "5,6,7", "-q", "--logits", "/dev/stdout")
+        link = self.folder / "stdout"  # of our own: a fault must not replace the machine's /dev/stdout
+        link.symlink_to("/proc/self/fd/1")
+        arguments = (BINARY, "score", "-m", NANO, "--ids", "5,6,7", "-q", "--logits", link)
         piped = subprocess.run(arguments, capture_output=True, env=environment(), timeout=120)
         self.assertEqual((piped.returncode, piped.stderr), (0, b""))
         self.assertIn(b'"logits":{"dtype":"F32","shape":[3,1024]', piped.stdout)
@@ -74,7 +76,8 @@ class FilesTest(unittest.TestCase):
             done = subprocess.run(arguments, stdout=out, stderr=subprocess.PIPE, env=environment(), timeout=120)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"the file behind standard output", done.stderr)
-        self.assertEqual(list(self.folder.iterdir()), [self.folder / "out"])
+        self.assertEqual(set(self.folder.iterdir()), {self.folder / "out", link})
+        self.assertTrue(link.is_symlink())
 
     def test_prompt_from_a_pipe(self):
         pipe = self.folder / "pipe"
