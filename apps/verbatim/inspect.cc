@@ -10,12 +10,10 @@
 #include "apps/verbatim/model_options.h"
 #include "apps/verbatim/verbs.h"
 #include "checkpoint/safetensors.h"
+#include "verbatim/engine.h"
 
 namespace verbatim::cli {
 namespace {
-
-// The engine's choice when no context is asked for (include/verbatim/engine.h).
-constexpr int64_t kDefaultContext = 8192;
 
 std::string LayersOf(const Qwen35Config& config) {
   const auto full = std::ranges::count(config.layer_types, Qwen35Config::LayerType::kFullAttention);

@@ -23,6 +23,10 @@ namespace verbatim {
 enum class KvCacheType { kBF16, kF16, kF32 };
 std::string_view KvCacheTypeName(KvCacheType type);  // "bf16", "f16", "f32"
 
+// Where EngineOptions::context is not given: enough for a chat, small enough for the caches of a
+// 27B model.
+inline constexpr int64_t kDefaultContext = 8192;
+
 struct EngineOptions {
   std::string model = {};  // folder or model id in the Hugging Face cache
   std::string draft_model =
@@ -30,7 +34,8 @@ struct EngineOptions {
   bool with_mtp = false;  // load the MTP head; its absence is then an error
   ContractMode contract = ContractMode::kExact;
   int num_threads = 0;  // 0: one per core
-  int64_t context = 0;  // tokens per sequence, prompt and output; 0: min(model's limit, 8192)
+  // Tokens per sequence, prompt and output; 0: min(model's limit, kDefaultContext).
+  int64_t context = 0;
   int64_t prefill_chunk = 256;  // prompt tokens per step; 0: the whole prompt in one step
   int max_sequences = 1;        // running at once; further requests wait
   int max_score_width = 0;      // largest width of Score; 0: kMaxDraftTokens + 1

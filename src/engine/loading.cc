@@ -14,9 +14,6 @@
 namespace verbatim {
 namespace {
 
-// Enough for a chat, small enough for the caches of a 27B model to fit beside its weights.
-constexpr int64_t kDefaultContext = 8192;
-
 Status CheckRange(std::string_view option, int64_t value, int64_t low, int64_t high) {
   if (value >= low && value <= high) return {};
   return MakeError(StatusCode::kInvalidArgument, option, fmt::format("{} to {}", low, high),
