@@ -15,8 +15,10 @@ std::unique_ptr<RunningSequence> Sequence(std::vector<int32_t> prompt) {
   Request request;
   request.prompt_token_ids = std::move(prompt);
   request.max_tokens = 10;
+  SequenceState state;
+  state.pages = {0};
   auto sequence = std::make_unique<RunningSequence>(
-      1, std::move(request), SequenceState{},
+      1, std::move(request), std::move(state),
       SequenceLimits{.context = 100, .num_choosable = kVocab, .eos_token_ids = {}}, std::nullopt);
   sequence->StartClock();
   return sequence;
