@@ -18,7 +18,7 @@ NO_ASLR = $$(setarch -R true 2>/dev/null && echo setarch -R)
 ##@ The two commands
 .PHONY: demo
 demo: build  ## Set up, build and run the demo: classic decode and MTP on the same prompt, and whether they agree
-	@build/verbatim demo -m models/tiny-qwen35-4bit
+	@build/verbatim demo -m models/tiny-qwen35-4bit --draft-tokens auto
 
 .PHONY: test
 test: build-all  ## Set up, build and run every test but the slow ones

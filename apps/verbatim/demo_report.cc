@@ -33,7 +33,8 @@ std::string DraftTable(const SpeculationStats& stats) {
     if (stats.tested_at[i] == 0) continue;
     const double rate =
         100.0 * static_cast<double>(stats.accepted_at[i]) / static_cast<double>(stats.tested_at[i]);
-    out += fmt::format("  {:<28}{:>10.1f} %   {} of {}\n", fmt::format("draft {} accepted", i + 1),
+    // In the column of the arm that drafted.
+    out += fmt::format("  {:<40}{:>10.1f} %   {} of {}\n", fmt::format("draft {} accepted", i + 1),
                        rate, stats.accepted_at[i], stats.tested_at[i]);
   }
   return out;
