@@ -24,10 +24,11 @@ class AlignedBuffer {
   explicit AlignedBuffer(size_t size) : size_(size) {
     if (size == 0) return;
     if (size > (SIZE_MAX - kCacheLine) / sizeof(T)) throw std::bad_alloc();
-    block_.reset(std::calloc(size * sizeof(T) + kCacheLine, 1));
+    size_t space = size * sizeof(T) + kCacheLine;
+    block_.reset(std::calloc(space, 1));
     if (block_ == nullptr) throw std::bad_alloc();
-    const auto address = reinterpret_cast<uintptr_t>(block_.get());
-    data_ = reinterpret_cast<T*>((address + kCacheLine - 1) / kCacheLine * kCacheLine);
+    void* start = block_.get();
+    data_ = static_cast<T*>(std::align(kCacheLine, size * sizeof(T), start, space));
   }
   AlignedBuffer(AlignedBuffer&& other) noexcept { *this = std::move(other); }
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
