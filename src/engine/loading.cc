@@ -87,6 +87,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
                                        .with_draft_head = options.with_mtp,
                                        .progress = options.progress}));
   const ModelShape& shape = model->shape();
+  num_choosable = std::min<int64_t>(shape.vocab_size, tokenizer->vocab_size());
   const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
   const int64_t pages_per_sequence = (slots_per_sequence + ops::kPageSlots - 1) / ops::kPageSlots;
   VERBATIM_ASSIGN_OR_RETURN(
@@ -102,8 +103,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
                               MtpDrafter::Create(*backend, *model, caches,
                                                  {.max_rows = max_rows,
                                                   .max_sequences = options.max_sequences,
-                                                  .num_choosable = std::min<int64_t>(
-                                                      shape.vocab_size, tokenizer->vocab_size())}));
+                                                  .num_choosable = num_choosable}));
   }
   const auto index = [](SpeculationKind kind) { return static_cast<size_t>(kind); };
   list_drafters[index(SpeculationKind::kNgram)] = std::make_unique<NgramDrafter>();

@@ -1,10 +1,9 @@
 // The walk over a block's rows, and everything that can end a request inside it.
 #include "engine/running_sequence.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
+#include "engine/check_logits.h"
 #include "numerics/argmax.h"
 
 namespace verbatim {
@@ -66,10 +65,9 @@ void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_
   int tested = 0;
   for (int row = 0; row < num_logit_rows && !ended(); ++row) {
     const std::span<const float> row_logits = logits.subspan(row * vocab_size, vocab_size);
-    if (numerics::ContainsNan(row_logits)) {
-      result_.error = MakeError(StatusCode::kInternal,
-                                fmt::format("logits of output token {}", result_.token_ids.size()),
-                                "numbers", "NaN", "verbatim inspect on the checkpoint");
+    result_.error =
+        CheckLogits(row_logits, "output token", static_cast<int64_t>(result_.token_ids.size()));
+    if (!result_.error.ok()) {
       End(FinishReason::kError);
       break;
     }
@@ -157,12 +155,14 @@ void RunningSequence::End(FinishReason reason) {
 
 void RunningSequence::Cancel() {
   if (ended()) return;
+  // What the text still holds back is added in TakeResult: a callback that cancels may be looking
+  // at the text.
   End(FinishReason::kCancelled);
-  if (text_) result_.text += text_->Finish();
 }
 
 Result RunningSequence::TakeResult() {
   result_.finish_reason = *finish_reason_;
+  if (text_ && result_.finish_reason == FinishReason::kCancelled) result_.text += text_->Finish();
   if (request_.logits_digest) result_.logits_sha256 = digest_.HexDigest();
   return std::move(result_);
 }

@@ -117,10 +117,9 @@ std::unique_ptr<RunningSequence> Engine::Impl::MakeSequence(RequestId id, const 
     VERBATIM_CHECK(stream.ok());  // CheckRequest saw the stop strings
     text = *std::move(stream);
   }
-  const SequenceLimits limits = {
-      .context = options.context,
-      .num_choosable = std::min<int64_t>(info.vocab_size, tokenizer->vocab_size()),
-      .eos_token_ids = info.eos_token_ids};
+  const SequenceLimits limits = {.context = options.context,
+                                 .num_choosable = num_choosable,
+                                 .eos_token_ids = info.eos_token_ids};
   return std::make_unique<RunningSequence>(id, request, state, limits, std::move(text));
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/check_logits.h"
 #include "engine/engine_impl.h"
 #include "numerics/argmax.h"
 
@@ -81,10 +82,7 @@ Status Engine::Impl::ScoreRows(const ScoreRequest& request, SequenceState& state
     for (int i = 0; i < count; ++i) {
       const int64_t position = first + begin + i;
       const std::span<const float> logits(host_logits.data() + vocab_size * i, vocab_size);
-      if (numerics::ContainsNan(logits)) {
-        return MakeError(StatusCode::kInternal, fmt::format("logits of position {}", position),
-                         "numbers", "NaN", "verbatim inspect on the checkpoint");
-      }
+      VERBATIM_RETURN_IF_ERROR(CheckLogits(logits, "position", position));
       if (request.on_row) {
         VERBATIM_RETURN_IF_ERROR(request.on_row(
             logits,

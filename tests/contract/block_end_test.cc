@@ -158,9 +158,11 @@ TEST_F(BlockEndTest, CancelInsideABlockKeepsWhatWasEmitted) {
         .kind = SpeculationKind::kReplay, .draft_tokens = 15, .replay = classic.token_ids};
     RequestId id = 0;
     int seen = 0;
-    request.on_token = [&](const TokenEvent&) {
+    request.on_token = [&](const TokenEvent& event) {
       if (++seen == after) {
+        const std::string text(event.text);
         EXPECT_TRUE(TheEngine().Cancel(id).ok());
+        EXPECT_EQ(event.text, text);  // good until the callback returns
       }
     };
     id = *TheEngine().Submit(request);
