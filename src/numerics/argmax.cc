@@ -2,11 +2,9 @@
 #include "numerics/argmax.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <limits>
 
-#include "numerics/elementary.h"
+#include "numerics/log_softmax.h"
 
 namespace verbatim::numerics {
 
@@ -44,14 +42,7 @@ float TopTwoGap(std::span<const float> values) {
 }
 
 float LogProbability(std::span<const float> logits, int32_t id) {
-  constexpr size_t kLanes = 64;
-  const float max = logits[Argmax(logits)];
-  std::array<float, kLanes> lanes{};
-  for (size_t i = 0; i < logits.size(); ++i) lanes[i % kLanes] += elementary::Exp(logits[i] - max);
-  for (size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  }
-  return (logits[id] - max) - elementary::Log(lanes[0]);
+  return LogSoftmax::Of(logits).LogProbability(logits[id]);
 }
 
 }  // namespace verbatim::numerics
