@@ -2,7 +2,6 @@
 #include "checkpoint/quantize.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <charconv>
@@ -16,6 +15,7 @@
 #include "base/float_environment.h"
 #include "base/half.h"
 #include "base/mapped_file.h"
+#include "base/temporary_folder.h"
 #include "checkpoint/json.h"
 #include "checkpoint/loader.h"
 #include "checkpoint/mlx_affine.h"
@@ -310,39 +310,6 @@ Status CheckOptions(const QuantizeOptions& options) {
   return {};
 }
 
-// A folder that is removed unless it was renamed into place.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-  Status Create() {
-    std::error_code error;
-    fs::remove_all(path_, error);  // of a process that died with our id
-    fs::create_directories(path_, error);
-    return error ? Fault(error) : Status();
-  }
-  Status RenameTo(const fs::path& target) {
-    std::error_code error;
-    fs::rename(path_, target, error);
-    if (error) return Fault(error);
-    path_.clear();
-    return {};
-  }
-
- private:
-  Status Fault(const std::error_code& error) const {
-    return MakeError(StatusCode::kIo, path_.string(), "a writable folder", error.message());
-  }
-  fs::path path_;
-};
-
 Status CopyFiles(const fs::path& from, const fs::path& to) {
   for (const std::string_view name : kCopiedFiles) {
     std::error_code error;
@@ -422,9 +389,7 @@ Expected<QuantizeReport> QuantizeCheckpoint(const QuantizeOptions& given) {
       const std::string config,
       NewConfig(checkpoint.folder / "config.json", plan.quantization, checkpoint.has_mtp));
 
-  TemporaryFolder folder(options.output.parent_path() /
-                         fmt::format(".{}.tmp.{}", options.output.filename().string(), ::getpid()));
-  VERBATIM_RETURN_IF_ERROR(folder.Create());
+  VERBATIM_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::CreateBeside(options.output));
   QuantizeReport report = std::move(plan.report);
   const fs::path weights = folder.path() / "model.safetensors";
   VERBATIM_RETURN_IF_ERROR(
