@@ -16,6 +16,7 @@ constexpr std::string_view kGenerationSection = "Generation";
 constexpr std::string_view kSpeculationSection = "Speculation";
 constexpr std::string_view kScoringSection = "Scoring";
 constexpr std::string_view kQuantizationSection = "Quantization";
+constexpr std::string_view kBenchSection = "Benchmark";
 constexpr std::string_view kOutputSection = "Output";
 
 // Beyond any machine; keeps a mistyped number from starting a million threads.
@@ -25,9 +26,9 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 // Rows of one step: scratch memory grows with it; 4096 rows already hide every fixed cost.
 constexpr int64_t kMaxScoreWidth = 4096;
 
-const std::vector<Verb> kEveryVerb = {Verb::kGenerate, Verb::kScore, Verb::kQuantize,
-                                      Verb::kInspect,  Verb::kDemo,  Verb::kVersion,
-                                      Verb::kHelp};
+const std::vector<Verb> kEveryVerb = {Verb::kGenerate,   Verb::kScore,   Verb::kQuantize,
+                                      Verb::kInspect,    Verb::kDemo,    Verb::kBench,
+                                      Verb::kCompletion, Verb::kVersion, Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
@@ -277,6 +278,47 @@ std::vector<OptionSpec> QuantizeAndInspectOptions() {
        .section = kOutputSection,
        .verbs = {Verb::kHelp},
        .help = "The verb to explain"},
+      {.name = "SHELL",
+       .kind = ValueKind::kWord,
+       .value_name = "bash|zsh|fish",
+       .words = {{"bash", "bash"}, {"zsh", "zsh"}, {"fish", "fish"}},
+       .positional = true,
+       .section = kOutputSection,
+       .verbs = {Verb::kCompletion},
+       .help = "The shell that is to complete"},
+  };
+}
+
+std::vector<OptionSpec> BenchOptions() {
+  return {
+      {.name = "shape",
+       .kind = ValueKind::kWord,
+       .value_name = "0.8b|2b|4b|9b|27b",
+       .words = {{"0.8b", "0.8b"}, {"2b", "2b"}, {"4b", "4b"}, {"9b", "9b"}, {"27b", "27b"}},
+       .section = kBenchSection,
+       .verbs = {Verb::kBench},
+       .help = "A checkpoint of this Qwen3.5 shape with random weights instead of a model"},
+      {.name = "format",
+       .kind = ValueKind::kWord,
+       .value_name = "bf16|f16|q8|q6|q5|q4|q3|q2",
+       .words = {{"bf16", "bf16"},
+                 {"f16", "f16"},
+                 {"q8", "q8"},
+                 {"q6", "q6"},
+                 {"q5", "q5"},
+                 {"q4", "q4"},
+                 {"q3", "q3"},
+                 {"q2", "q2"}},
+       .default_value = "bf16",
+       .section = kBenchSection,
+       .verbs = {Verb::kBench},
+       .help = "Weights of the --shape: 16 bits, or MLX affine in groups of 64"},
+      {.name = "write",
+       .kind = ValueKind::kText,
+       .value_name = "DIR",
+       .section = kBenchSection,
+       .verbs = {Verb::kBench},
+       .help = "Write the checkpoint of the --shape to this folder and measure nothing"},
   };
 }
 
@@ -290,15 +332,19 @@ std::vector<OptionSpec> OutputOptions() {
        .section = kOutputSection,
        .verbs = {Verb::kHelp},
        .help = "Print Markdown: the whole of docs/cli.md, or one verb's table"},
+      {.name = "man",
+       .section = kOutputSection,
+       .verbs = {Verb::kHelp},
+       .help = "Print the man page, e.g. for man -l -"},
       {.name = "quiet",
        .letter = 'q',
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
        .help = "More on standard error"},
       {.name = "color",
        .aliases = {"log-colors"},
@@ -311,7 +357,7 @@ std::vector<OptionSpec> OutputOptions() {
                  {"off", "never"}},
        .default_value = "auto",
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -325,7 +371,7 @@ std::vector<OptionSpec> OutputOptions() {
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
   for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
-                    ScoreOptions(), QuantizeAndInspectOptions(), OutputOptions()}) {
+                    ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -10,7 +10,17 @@
 
 namespace verbatim::cli {
 
-enum class Verb : uint8_t { kGenerate, kScore, kQuantize, kInspect, kDemo, kVersion, kHelp };
+enum class Verb : uint8_t {
+  kGenerate,
+  kScore,
+  kQuantize,
+  kInspect,
+  kDemo,
+  kBench,
+  kCompletion,
+  kVersion,
+  kHelp
+};
 
 struct VerbSpec {
   Verb verb;
@@ -40,8 +50,10 @@ struct OptionSpec {
   char letter = 0;        // short form, 0 for none
   std::vector<std::string_view> aliases = {};  // further long names, other programs' spellings
   ValueKind kind = ValueKind::kFlag;
-  std::string_view value_name = {};  // in help: "N", "off|mtp|..."; empty for a flag
-  int64_t min = 0, max = 0;          // kInteger
+  // In help: "N", "off|mtp|..."; empty for a flag. Completions go by it: FILE, DIR and VERB, alone
+  // or among others between bars, mean what they say.
+  std::string_view value_name = {};
+  int64_t min = 0, max = 0;        // kInteger
   std::vector<int64_t> only = {};  // kInteger: if not empty, the only values in [min, max] allowed
   std::vector<Word> words = {};    // kInteger, kWord
   bool repeated = false;           // may be given more than once, all values count

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "apps/verbatim/help.h"
+#include "apps/verbatim/man_page.h"
 #include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
 
@@ -30,6 +31,10 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
       return RunInspect(line, terminal);
     case Verb::kDemo:
       return RunDemo(line, terminal);
+    case Verb::kBench:
+      return RunBench(line, terminal);
+    case Verb::kCompletion:
+      return RunCompletion(line, terminal);
     case Verb::kVersion:
       return RunVersion(line, terminal);
     case Verb::kHelp:
@@ -51,6 +56,14 @@ int ExitCodeOf(const Status& status) {
 
 Expected<int> RunHelp(const CommandLine& line, Terminal& terminal) {
   const bool markdown = line.Given("markdown");
+  if (line.Given("man")) {
+    if (markdown || line.Given("VERB")) {
+      return MakeError(StatusCode::kInvalidArgument, "--man", "nothing beside it",
+                       markdown ? "--markdown" : line.Text("VERB"), "verbatim help --man");
+    }
+    VERBATIM_RETURN_IF_ERROR(terminal.Write(ManPage(BuildDate())));
+    return kExitOk;
+  }
   if (!line.Given("VERB")) {
     VERBATIM_RETURN_IF_ERROR(terminal.Write(markdown ? MarkdownManual() : ProgramHelp()));
     return kExitOk;

@@ -56,6 +56,17 @@ std::vector<VerbSpec> MakeVerbs() {
                "demo -m models/tiny-qwen35-4bit",
                "demo -m models/tiny-qwen35-4bit -p \"It was a dark night\" -n 200 --draft-tokens 5",
            }},
+      {.verb = Verb::kBench,
+       .name = "bench",
+       .summary = "Random-weight checkpoints of published shapes, so that real sizes can be timed",
+       .usage = "--shape S [--format F] --write DIR",
+       .examples = {"bench --shape 0.8b --format q4 --write /tmp/random-0.8b-q4"}},
+      {.verb = Verb::kCompletion,
+       .name = "completion",
+       .summary = "The completion script of a shell; cmake --install puts all three in place",
+       .usage = "SHELL",
+       .examples = {"completion bash > ~/.local/share/bash-completion/completions/verbatim",
+                    "completion fish > ~/.config/fish/completions/verbatim.fish"}},
       {.verb = Verb::kVersion,
        .name = "version",
        .summary = "Version, commit, compiler, instruction sets and numerics profile",
@@ -64,8 +75,8 @@ std::vector<VerbSpec> MakeVerbs() {
       {.verb = Verb::kHelp,
        .name = "help",
        .summary = "Help for the program or for one verb",
-       .usage = "[VERB] [--markdown]",
-       .examples = {"help", "help generate", "help --markdown"}},
+       .usage = "[VERB] [--markdown | --man]",
+       .examples = {"help", "help generate", "help --markdown", "help --man"}},
   };
 }
 

@@ -23,8 +23,12 @@ Expected<int> RunScore(const CommandLine& line, Terminal& terminal);
 Expected<int> RunQuantize(const CommandLine& line, Terminal& terminal);
 Expected<int> RunInspect(const CommandLine& line, Terminal& terminal);
 Expected<int> RunDemo(const CommandLine& line, Terminal& terminal);
+Expected<int> RunBench(const CommandLine& line, Terminal& terminal);
+Expected<int> RunCompletion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunVersion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunHelp(const CommandLine& line, Terminal& terminal);
+
+std::string_view BuildDate();  // of the commit, YYYY-MM-DD; without git the day of the build
 
 // Parses, runs, reports. The whole program but the process: prints errors, returns the exit code.
 int RunProgram(const std::vector<std::string>& arguments);

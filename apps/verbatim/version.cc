@@ -22,6 +22,8 @@ constexpr std::string_view kCompiler = "g++ " __VERSION__;
 
 }  // namespace
 
+std::string_view BuildDate() { return kGitDate; }
+
 Expected<int> RunVersion(const CommandLine& line, Terminal& terminal) {
   const std::vector<cpu::Target> available = cpu::TargetsFor(cpu::DetectCpuFeatures());
   const char* forced = std::getenv("VERBATIM_TARGET");
