@@ -196,7 +196,7 @@ Expected<std::string> ChatTemplate::Render(const ordered_json& messages,
   text_ffi::Bytes text;
   text_ffi::Bytes error;
   const int code = vtf_template_render(chosen.get(), text_ffi::Data(json), json.size(), &FormatTime,
-                                       &now, text.out(), error.out());
+                                       &now, sizeof now, text.out(), error.out());
   if (code != VTF_OK) {
     return text_ffi::ToStatus(code, where_ + " chat_template",
                               "messages that the model's template accepts", error);

@@ -18,6 +18,9 @@ Status ToStatus(int code, std::string_view where, std::string_view expected, con
     case VTF_UNSUPPORTED:
       status = StatusCode::kUnsupported;
       break;
+    case VTF_EXHAUSTED:
+      status = StatusCode::kResourceExhausted;
+      break;
     default:
       break;
   }

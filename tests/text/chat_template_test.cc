@@ -234,6 +234,10 @@ TEST(ChatTemplateTest, BadRequestsAreErrors) {
 TEST(ChatTemplateTest, HostileTemplatesEndWithAnError) {
   const std::string deep =
       "{% set ns = namespace() %}{% for i in range(500) %}{% set ns.x = [ns.x] %}{% endfor %}";
+  const std::string doubled =
+      "{% set ns = namespace(x='x' * 9999) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] "
+      "%}{% "
+      "endfor %}";
   const std::string sources[] = {
       "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}",
       "{% for i in range(999999999) %}{% endfor %}",
@@ -244,6 +248,12 @@ TEST(ChatTemplateTest, HostileTemplatesEndWithAnError) {
       "{{ messages[0].content.nothing.more }}",
       deep + "{{ ns }}",
       deep + "{{ ns.x | tojson }}",
+      // Small values that are long when they are printed, into a variable too.
+      doubled + "{{ ns.x }}",
+      doubled + "{{ ns.x | tojson }}",
+      doubled + "{{ ns.x | string | length }}",
+      "{% set x = 'x' * 99999999 %}{% set y %}{{ x }}{{ x }}{% endset %}{{ y | length }}",
+      "{{ 'x' * 999999999999 }}",
       "{{ raise_exception('stop') }}",
   };
   for (const std::string& source : sources) {
@@ -252,6 +262,26 @@ TEST(ChatTemplateTest, HostileTemplatesEndWithAnError) {
     const auto text = loaded->Render(kUser, {});
     ASSERT_FALSE(text.ok()) << source;
     EXPECT_EQ(text.status().code(), StatusCode::kInvalidArgument) << text.status().message();
+  }
+}
+
+// Where nothing counts instructions or output, memory does; the template serves on afterwards.
+TEST(ChatTemplateTest, MemoryIsLimited) {
+  const auto loaded = ChatTemplate::FromSource(
+      "{% set ns = namespace(x='xx') %}{% if messages[0].content == 'double' %}"
+      "{% for i in range(60) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{% endif %}"
+      "{% if messages[0].content == 'list' %}{% set ns.x = ([1] * 999999999999) | list %}"
+      "{% endif %}{{ ns.x | length }}",
+      nullptr, "hostile");
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  for (const char* content : {"double", "list"}) {
+    const auto text = loaded->Render({{{"role", "user"}, {"content", content}}}, {});
+    ASSERT_FALSE(text.ok());
+    EXPECT_EQ(text.status().code(), StatusCode::kResourceExhausted);
+    EXPECT_EQ(text.status().message(),
+              "[hostile chat_template] expected messages that the model's template accepts, "
+              "received more than 1024 MiB of memory");
+    EXPECT_EQ(*loaded->Render(kUser, {}), "2");
   }
 }
 

@@ -31,6 +31,7 @@ pub enum Code {
     Unsupported = 4,
     Raised = 5,
     Panic = 6,
+    Exhausted = 7,
 }
 
 #[derive(Debug)]

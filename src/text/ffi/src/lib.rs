@@ -5,5 +5,6 @@ mod control_blocks;
 mod python_json;
 mod python_methods;
 mod python_repr;
+mod supervised;
 mod template;
 mod tokenizer;

@@ -11,14 +11,16 @@ struct Style {
     item_separator: String,
     key_separator: String,
     sort_keys: bool,
+    most: usize, // bytes of output, about
 }
 
 fn bad(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// `tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`.
-pub fn tojson(value: &Value, args: Rest<Value>) -> Result<Value, Error> {
+/// `tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False)`. More than about
+/// `most` bytes are an error.
+pub fn tojson(value: &Value, args: Rest<Value>, most: usize) -> Result<Value, Error> {
     type Arguments = (Option<Value>, Option<Value>, Option<Value>, Option<Value>, Kwargs);
     let (ensure_ascii, indent, separators, sort_keys, kwargs): Arguments = from_args(&args)?;
     let pick = |positional: Option<Value>, name: &str| -> Result<Value, Error> {
@@ -48,7 +50,7 @@ pub fn tojson(value: &Value, args: Rest<Value>) -> Result<Value, Error> {
             _ => return Err(bad("tojson expects two separators")),
         }
     };
-    let style = Style { ensure_ascii, indent, item_separator, key_separator, sort_keys };
+    let style = Style { ensure_ascii, indent, item_separator, key_separator, sort_keys, most };
     let mut out = String::new();
     dump(value, &style, 0, &mut out)?;
     Ok(Value::from_safe_string(out))
@@ -112,6 +114,9 @@ fn new_line(style: &Style, depth: usize, out: &mut String) {
 fn dump(value: &Value, style: &Style, depth: usize, out: &mut String) -> Result<(), Error> {
     if depth > MAX_DEPTH {
         return Err(bad("tojson: nested too deeply"));
+    }
+    if out.len() > style.most {
+        return Err(bad(format!("tojson: more than {} bytes", style.most)));
     }
     match value.kind() {
         ValueKind::None => out.push_str("null"),

@@ -58,17 +58,18 @@ pub fn is_ours(value: &Value) -> bool {
     }
 }
 
-/// `str(value)`. None: nested too deeply.
-pub fn to_str(value: &Value) -> Option<String> {
+/// `str(value)`. None: nested too deeply, or more than about `most` bytes: a list that is in itself
+/// twice, twice again and so on is small until it is printed.
+pub fn to_str(value: &Value, most: usize) -> Option<String> {
     if value.kind() == ValueKind::String || !is_ours(value) {
         return Some(value.to_string());
     }
     let mut out = String::new();
-    repr(value, 0, &mut out).then_some(out)
+    repr(value, 0, most, &mut out).then_some(out)
 }
 
-fn repr(value: &Value, depth: usize, out: &mut String) -> bool {
-    if depth > MAX_DEPTH {
+fn repr(value: &Value, depth: usize, most: usize, out: &mut String) -> bool {
+    if depth > MAX_DEPTH || out.len() > most {
         return false;
     }
     match value.kind() {
@@ -83,7 +84,7 @@ fn repr(value: &Value, depth: usize, out: &mut String) -> bool {
                 if i > 0 {
                     out.push_str(", ");
                 }
-                if !repr(&item, depth + 1, out) {
+                if !repr(&item, depth + 1, most, out) {
                     return false;
                 }
             }
@@ -96,11 +97,11 @@ fn repr(value: &Value, depth: usize, out: &mut String) -> bool {
                     out.push_str(", ");
                 }
                 let item = value.get_item(&key).unwrap_or_default();
-                if !repr(&key, depth + 1, out) {
+                if !repr(&key, depth + 1, most, out) {
                     return false;
                 }
                 out.push_str(": ");
-                if !repr(&item, depth + 1, out) {
+                if !repr(&item, depth + 1, most, out) {
                     return false;
                 }
             }

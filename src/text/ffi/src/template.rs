@@ -2,27 +2,42 @@
 //! the choice of a template or of its variables, which the C++ side makes.
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_void, CString};
+use std::sync::Arc;
+use std::time::Duration;
 
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::value::Rest;
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
+};
 
-use crate::abi::{bytes, catching, entry, object, utf8, Code, Failure, Outcome, VtfBytes};
+use crate::abi::{bytes, entry, object, utf8, Code, Failure, Outcome, VtfBytes};
 use crate::control_blocks::replace_generation_blocks;
+use crate::python_repr::MAX_DEPTH;
+use crate::supervised::{supervised, Limits};
 use crate::{python_json, python_methods, python_repr};
 
 const NAME: &str = "chat_template";
 
+/// The fuzzer's build reaches every limit in a fraction of the time.
+const SCALE: usize = if cfg!(fuzzing) { 64 } else { 1 };
+
 /// Instructions that one rendering may take. A message of the Qwen3.5 family takes up to about 170, so
 /// this is about 9,000 messages; an endless loop ends within a fraction of a second.
-const FUEL: u64 = 1_500_000;
+const FUEL: u64 = 1_500_000 / SCALE as u64;
 
-/// The stack that compiling and rendering get. An instruction can nest a value one level deeper, and
-/// values are printed, compared and freed recursively, at up to 512 bytes of stack for a level
-/// (measured: a million levels fit 512 MiB, two million do not). So FUEL levels need 750 MiB. It is
-/// address space: untouched pages cost nothing.
-const STACK_BYTES: usize = 1 << 30;
+/// More text than any model reads; stops a template that prints without end, be it into a variable.
+const MAX_OUTPUT_BYTES: usize = (128 << 20) / SCALE;
 
-/// More text than any model reads; stops a template that prints without end.
-const MAX_OUTPUT_BYTES: usize = 256 << 20;
+/// The stack: an instruction can nest a value one level deeper, and values are printed, compared and
+/// freed recursively, at up to 512 bytes of stack for a level (measured: a million levels fit 512 MiB,
+/// two million do not). So FUEL levels need 750 MiB. The heap: the longest output, which grows by
+/// copying to twice its size, and as much again for the values, doubled. The time: FUEL instructions take under
+/// a second, unless a single one works on a text that an earlier one made huge.
+const LIMITS: Limits = Limits {
+    stack_bytes: (1 << 30) / SCALE,
+    heap_bytes: (1 << 30) / SCALE,
+    time: Duration::from_secs(if cfg!(fuzzing) { 4 } else { 30 }),
+};
 
 /// Formats the time of the rendering: writes at most `capacity` bytes to `out` and returns how many
 /// (0: nothing, or it does not fit). `format` ends with a zero byte.
@@ -33,23 +48,21 @@ pub type Strftime = unsafe extern "C" fn(
     capacity: usize,
 ) -> usize;
 
-#[derive(Clone, Copy)]
+/// Owns a copy of the caller's data, because a rendering may be left behind.
 struct Clock {
     strftime: Strftime,
-    user: *const c_void,
+    user: Vec<u64>, // aligned for any plain data
 }
-
-// SAFETY: the caller of vtf_template_render waits for the rendering thread, so `user` outlives it.
-unsafe impl Send for Clock {}
 
 thread_local! {
     // A rendering has its thread to itself, so these belong to one rendering.
-    static CLOCK: Cell<Option<Clock>> = const { Cell::new(None) };
+    static CLOCK: RefCell<Option<Clock>> = const { RefCell::new(None) };
     static RAISED: RefCell<Option<String>> = const { RefCell::new(None) };
+    static PRINTED: Cell<usize> = const { Cell::new(0) };
 }
 
 pub struct VtfTemplate {
-    environment: Environment<'static>,
+    environment: Arc<Environment<'static>>,
 }
 
 fn bad(message: impl Into<String>) -> Error {
@@ -63,24 +76,51 @@ fn raise_exception(message: Value) -> Result<Value, Error> {
 }
 
 fn strftime_now(format: &str) -> Result<Value, Error> {
-    let clock = CLOCK.with(Cell::get).ok_or_else(|| bad("strftime_now: no clock"))?;
     let format = CString::new(format).map_err(|_| bad("strftime_now: zero byte in the format"))?;
     let mut out = [0u8; 1024]; // strftime's own form has no length; dates are far below this
-                               // SAFETY: the callback keeps to `capacity`, and `user` is what came with it.
-    let written = unsafe {
-        (clock.strftime)(clock.user, format.as_ptr(), out.as_mut_ptr().cast(), out.len())
-    };
+    let written = CLOCK.with_borrow(|clock| -> Result<usize, Error> {
+        let clock = clock.as_ref().ok_or_else(|| bad("strftime_now: no clock"))?;
+        let user = clock.user.as_ptr().cast();
+        // SAFETY: the callback keeps to `capacity`, and `user` is a copy of what came with it.
+        Ok(unsafe { (clock.strftime)(user, format.as_ptr(), out.as_mut_ptr().cast(), out.len()) })
+    })?;
     let text = std::str::from_utf8(&out[..written.min(out.len())])
         .map_err(|_| bad("strftime_now: not UTF-8"))?;
     Ok(Value::from(text))
+}
+
+fn too_much() -> Error {
+    bad(format!(
+        "nested more than {MAX_DEPTH} levels deep, or a text of more than {MAX_OUTPUT_BYTES} bytes"
+    ))
 }
 
 fn string_filter(value: &Value) -> Result<Value, Error> {
     if value.kind() == minijinja::value::ValueKind::String {
         return Ok(value.clone());
     }
-    let text = python_repr::to_str(value).ok_or_else(|| bad("string: nested too deeply"))?;
+    let text = python_repr::to_str(value, MAX_OUTPUT_BYTES).ok_or_else(too_much)?;
     Ok(Value::from(text))
+}
+
+/// Counts what is printed, also into variables and macros' results, which the writer never sees.
+fn print(out: &mut Output, state: &State, value: &Value) -> Result<(), Error> {
+    let ours = python_repr::is_ours(value);
+    let text = if ours {
+        Some(python_repr::to_str(value, MAX_OUTPUT_BYTES).ok_or_else(too_much)?)
+    } else {
+        None
+    };
+    let size = text.as_deref().or(value.as_str()).map_or(0, str::len);
+    let printed = PRINTED.with(Cell::get).saturating_add(size);
+    PRINTED.with(|slot| slot.set(printed));
+    if printed > MAX_OUTPUT_BYTES {
+        return Err(too_much());
+    }
+    match text {
+        Some(text) => out.write_str(&text).map_err(Error::from),
+        None => minijinja::escape_formatter(out, state, value),
+    }
 }
 
 fn compile(source: &str) -> Result<Environment<'static>, Error> {
@@ -91,14 +131,10 @@ fn compile(source: &str) -> Result<Environment<'static>, Error> {
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(FUEL));
     environment.set_unknown_method_callback(python_methods::method);
-    environment.set_formatter(|out, state, value| {
-        if python_repr::is_ours(value) {
-            let text = python_repr::to_str(value).ok_or_else(|| bad("nested too deeply"))?;
-            return out.write_str(&text).map_err(Error::from);
-        }
-        minijinja::escape_formatter(out, state, value)
+    environment.set_formatter(print);
+    environment.add_filter("tojson", |value: &Value, args: Rest<Value>| {
+        python_json::tojson(value, args, MAX_OUTPUT_BYTES)
     });
-    environment.add_filter("tojson", python_json::tojson);
     environment.add_filter("string", string_filter);
     environment.add_filter("length", python_methods::length);
     environment.add_filter("count", python_methods::length);
@@ -139,14 +175,13 @@ fn describe(error: &Error) -> String {
     text
 }
 
-fn render(template: &VtfTemplate, context: &[u8]) -> Outcome<Vec<u8>> {
+fn render(environment: &Environment, context: &[u8]) -> Outcome<Vec<u8>> {
     let invalid = |text: String| Failure::new(Code::InvalidArgument, text);
     let context: serde_json::Value =
         serde_json::from_slice(context).map_err(|e| invalid(format!("the variables: {e}")))?;
     let context = Value::from_serialize(&context);
-    let template = template.environment.get_template(NAME).map_err(|e| invalid(describe(&e)))?;
+    let template = environment.get_template(NAME).map_err(|e| invalid(describe(&e)))?;
     let mut out = BoundedWriter(Vec::new());
-    RAISED.with(|slot| slot.borrow_mut().take());
     match template.render_captured_to(context, &mut out) {
         Ok(_) => Ok(out.0),
         Err(error) => Err(match RAISED.with(|slot| slot.borrow_mut().take()) {
@@ -154,19 +189,6 @@ fn render(template: &VtfTemplate, context: &[u8]) -> Outcome<Vec<u8>> {
             None => invalid(describe(&error)),
         }),
     }
-}
-
-/// Runs `body` on a thread with a stack of STACK_BYTES and waits for it.
-fn on_large_stack<T: Send>(body: impl FnOnce() -> Outcome<T> + Send) -> Outcome<T> {
-    std::thread::scope(|scope| {
-        std::thread::Builder::new()
-            .name("chat_template".into())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || catching(body))
-            .map_err(|e| Failure::new(Code::Unsupported, format!("no thread to render on: {e}")))?
-            .join()
-            .unwrap_or_else(|_| Err(Failure::new(Code::Panic, "the rendering thread died")))
-    })
 }
 
 /// # Safety
@@ -179,11 +201,11 @@ pub unsafe extern "C" fn vtf_template_new(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let source = utf8(source, size)?;
-        let environment = on_large_stack(|| {
-            compile(source).map_err(|e| Failure::new(Code::Corrupt, describe(&e)))
+        let source = utf8(source, size)?.to_owned();
+        let environment = supervised(&LIMITS, move || {
+            compile(&source).map_err(|e| Failure::new(Code::Corrupt, describe(&e)))
         })?;
-        out.write(Box::into_raw(Box::new(VtfTemplate { environment })));
+        out.write(Box::into_raw(Box::new(VtfTemplate { environment: Arc::new(environment) })));
         Ok(())
     })
 }
@@ -195,7 +217,7 @@ pub unsafe extern "C" fn vtf_template_free(template: *mut VtfTemplate) {
     if !template.is_null() {
         entry(std::ptr::null_mut(), || {
             let boxed = Box::from_raw(template);
-            on_large_stack(move || {
+            supervised(&LIMITS, move || {
                 drop(boxed);
                 Ok(())
             })
@@ -212,16 +234,20 @@ pub unsafe extern "C" fn vtf_template_render(
     size: usize,
     strftime: Option<Strftime>,
     user: *const c_void,
+    user_size: usize,
     out: *mut VtfBytes,
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let template = object(template)?;
-        let context = bytes(context_json, size)?;
-        let clock = strftime.map(|strftime| Clock { strftime, user });
-        let text = on_large_stack(move || {
-            CLOCK.with(|slot| slot.set(clock));
-            render(template, context)
+        let environment = Arc::clone(&object(template)?.environment);
+        let context = bytes(context_json, size)?.to_owned();
+        let mut copy = vec![0u64; user_size.div_ceil(size_of::<u64>())];
+        let user = bytes(user.cast(), user_size)?;
+        std::ptr::copy_nonoverlapping(user.as_ptr(), copy.as_mut_ptr().cast(), user.len());
+        let clock = strftime.map(|strftime| Clock { strftime, user: copy });
+        let text = supervised(&LIMITS, move || {
+            CLOCK.set(clock);
+            render(&environment, &context)
         })?;
         out.write(VtfBytes::from_vec(text));
         Ok(())

@@ -1,12 +1,37 @@
 //! Entries over `tokenizers`: load, extend, encode, list the vocabulary. Not decoding: the C++ side
 //! does it from the tokens' bytes, incrementally.
-use std::sync::RwLock;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
 use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 
 use crate::abi::{bytes, entry, object, utf8, Code, Failure, Outcome, VtfBytes};
+use crate::supervised::{supervised, Limits};
+
+/// A main thread's stack and a half: parsing nests at most serde_json's 128 levels.
+const STACK_BYTES: usize = 12 << 20;
+
+/// Of a tokenizer.json, whose largest size (tokenizer.cc) parsing multiplies by about ten. The largest
+/// published ones take two seconds.
+const LOADING: Limits = Limits {
+    stack_bytes: STACK_BYTES,
+    heap_bytes: if cfg!(fuzzing) { 64 << 20 } else { 4 << 30 },
+    time: Duration::from_secs(if cfg!(fuzzing) { 4 } else { 120 }),
+};
+
+/// Of a text, as long as it may be: what memory there is, and 64 MiB in ten minutes are a tenth of the
+/// usual speed.
+const ENCODING: Limits = Limits {
+    stack_bytes: STACK_BYTES,
+    heap_bytes: if cfg!(fuzzing) { 64 << 20 } else { usize::MAX },
+    time: Duration::from_secs(if cfg!(fuzzing) { 4 } else { 600 }),
+};
 
 pub struct VtfTokenizer {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     // Written to when tokens are added, and while a text is encoded with its special tokens as
     // plain text: that switch belongs to the tokenizer, not to a call.
     inner: RwLock<Tokenizer>,
@@ -45,7 +70,7 @@ fn load(json: &[u8]) -> Outcome<Tokenizer> {
     Ok(tokenizer)
 }
 
-impl VtfTokenizer {
+impl Shared {
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Tokenizer> {
         self.inner.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -83,8 +108,9 @@ pub unsafe extern "C" fn vtf_tokenizer_new(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let inner = RwLock::new(load(bytes(json, size)?)?);
-        out.write(Box::into_raw(Box::new(VtfTokenizer { inner })));
+        let json = bytes(json, size)?.to_owned();
+        let inner = RwLock::new(supervised(&LOADING, move || load(&json))?);
+        out.write(Box::into_raw(Box::new(VtfTokenizer { shared: Arc::new(Shared { inner }) })));
         Ok(())
     })
 }
@@ -114,7 +140,7 @@ pub unsafe extern "C" fn vtf_tokenizer_add(
 ) -> i32 {
     entry(error, || {
         let text = utf8(text, size)?;
-        let mut inner = object(tokenizer)?.write();
+        let mut inner = object(tokenizer)?.shared.write();
         let token = AddedToken::from(text, flags & FLAG_SPECIAL != 0)
             .lstrip(flags & FLAG_LSTRIP != 0)
             .rstrip(flags & FLAG_RSTRIP != 0)
@@ -140,7 +166,9 @@ pub unsafe extern "C" fn vtf_tokenizer_encode(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let ids = object(tokenizer)?.encode(utf8(text, size)?, parse_special)?;
+        let shared = Arc::clone(&object(tokenizer)?.shared);
+        let text = utf8(text, size)?.to_owned();
+        let ids = supervised(&ENCODING, move || shared.encode(&text, parse_special))?;
         let mut ids = ids.into_boxed_slice();
         out.write(VtfIds { data: ids.as_mut_ptr(), size: ids.len() });
         std::mem::forget(ids);
@@ -166,7 +194,7 @@ pub unsafe extern "C" fn vtf_tokenizer_size(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let vocabulary = object(tokenizer)?.read().get_vocab(true);
+        let vocabulary = object(tokenizer)?.shared.read().get_vocab(true);
         out.write(vocabulary.values().max().map_or(0, |id| u64::from(*id) + 1));
         Ok(())
     })
@@ -183,7 +211,7 @@ pub unsafe extern "C" fn vtf_tokenizer_token(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let inner = object(tokenizer)?.read();
+        let inner = object(tokenizer)?.shared.read();
         let added = inner.get_added_vocabulary();
         let kind = match (added.get_added_tokens_decoder().get(&id), inner.id_to_token(id)) {
             (_, None) => ABSENT,
@@ -207,7 +235,7 @@ pub unsafe extern "C" fn vtf_tokenizer_decoder(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let inner = object(tokenizer)?.read();
+        let inner = object(tokenizer)?.shared.read();
         let json = serde_json::to_vec(&inner.get_decoder())
             .map_err(|e| Failure::new(Code::Corrupt, e.to_string()))?;
         out_json.write(VtfBytes::from_vec(json));
