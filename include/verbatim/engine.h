@@ -121,6 +121,7 @@ class Engine {
 
  private:
   struct Impl;
+  friend struct InstrumentedEngine;  // src/engine/instrumented_engine.h, for measurements
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -12,8 +12,14 @@ Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
 Expected<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
+  return InstrumentedEngine::Load(options, {});
+}
+
+Expected<std::unique_ptr<Engine>> InstrumentedEngine::Load(const EngineOptions& options,
+                                                           BackendWrapper wrap) {
   const FloatEnvironment environment;
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Engine::Impl>();
+  impl->wrap_backend = std::move(wrap);
   try {
     VERBATIM_RETURN_IF_ERROR(impl->Load(options));
   } catch (const std::bad_alloc&) {

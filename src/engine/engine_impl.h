@@ -13,6 +13,7 @@
 #include "checkpoint/loader.h"
 #include "draft/drafter.h"
 #include "draft/mtp_drafter.h"
+#include "engine/instrumented_engine.h"
 #include "engine/row_plan.h"
 #include "engine/running_sequence.h"
 #include "engine/width_controller.h"
@@ -64,6 +65,7 @@ struct Engine::Impl {
   int max_rows = 0;           // largest step
   int64_t num_choosable = 0;  // ids from here on are padding columns of the head, never chosen
   int max_logit_rows = 0;     // most rows of one Logits call
+  BackendWrapper wrap_backend;  // empty outside of measurements
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<Model> model;
   std::unique_ptr<KvCache> kv;

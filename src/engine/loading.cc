@@ -68,6 +68,7 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
 Status Engine::Impl::LoadBackend() {
   VERBATIM_ASSIGN_OR_RETURN(backend, cpu::CreateCpuBackend({.num_threads = options.num_threads,
                                                             .target = options.target}));
+  if (wrap_backend) backend = wrap_backend(std::move(backend));
   return {};
 }
 
