@@ -30,14 +30,16 @@ inline constexpr int64_t kDefaultContext = 8192;
 struct EngineOptions {
   std::string model = {};  // folder or model id in the Hugging Face cache
   std::string draft_model =
-      {};                 // folder or id with the MTP head's weights; empty: the model itself
-  bool with_mtp = false;  // load the MTP head; its absence is then an error
+      {};                       // folder or id with the MTP head's weights; empty: the model itself
+  bool with_mtp = false;        // load the MTP head; its absence is then an error
+  bool mtp_if_present = false;  // load the MTP head if there is one (EngineInfo::has_mtp)
   ContractMode contract = ContractMode::kExact;
   int num_threads = 0;  // 0: one per core
   // Tokens per sequence, prompt and output; 0: min(model's limit, kDefaultContext).
   int64_t context = 0;
   int64_t prefill_chunk = 256;  // prompt tokens per step; 0: the whole prompt in one step
   int max_sequences = 1;        // running at once; further requests wait
+  int max_conversations = 0;    // open at once; each adds a recurrent state to the caches
   int max_score_width = 0;      // largest width of Score; 0: kMaxDraftTokens + 1
   KvCacheType kv_type = KvCacheType::kBF16;
   std::string target = {};  // instruction set; empty: VERBATIM_TARGET, else the best available
@@ -51,6 +53,7 @@ struct EngineInfo {
   std::string layout;        // "huggingface" or "mlx"
   std::string weight_types;  // e.g. "affine 4-bit g64 (52 tensors), f32 (31)"
   std::string mtp_source;    // where the MTP head came from, or why there is none
+  bool has_mtp = false;      // the MTP head is loaded: requests may ask for it
   std::string backend;       // "cpu"
   std::string target;        // instruction set, e.g. "avx512vnni"
   std::string numerics;      // NumericsName
@@ -103,10 +106,21 @@ class Engine {
   Expected<std::string> ApplyChatTemplate(std::string_view messages_json) const;
 
   // Queues a request. kInvalidArgument: empty prompt, ids or limits out of range, prompt beyond the
-  // context, speculation that this engine can't do.
+  // context, speculation that this engine can't do, a conversation with a request under way.
+  // kNotFound: no such conversation.
   Expected<RequestId> Submit(Request request);
   // Ends a request at once; its result says kCancelled. kNotFound: no such request.
   Status Cancel(RequestId id);
+
+  // A conversation keeps its last request's state, so that the next one computes only what is new
+  // of its prompt; the output is that of a cold run, bit for bit. An idle conversation counts as
+  // one of max_sequences for the caches: when another request needs the room, the longest unused
+  // one loses its state and runs cold the next time. kResourceExhausted: max_conversations are
+  // open.
+  Expected<ConversationId> OpenConversation();
+  // Gives the state back, that of a running request when it ends. kNotFound: no such conversation.
+  Status CloseConversation(ConversationId id);
+
   // Runs one step over all running requests. False: nothing was left to do.
   bool Step();
   // The result of an ended request, once. kNotFound: unknown or still running.

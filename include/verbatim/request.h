@@ -36,6 +36,10 @@ struct SpeculationOptions {
   std::vector<int32_t> replay = {};  // kReplay: replay[i] is drafted for output position i
 };
 
+// A conversation of an engine (Engine::OpenConversation).
+using ConversationId = int64_t;
+inline constexpr ConversationId kNoConversation = 0;
+
 enum class FinishReason { kStop, kLength, kCancelled, kError };
 
 std::string_view FinishReasonName(FinishReason reason);  // "stop", "length", "cancelled", "error"
@@ -58,6 +62,13 @@ struct Request {
   bool want_text = true;
   bool logits_digest = false;  // compute Result::logits_sha256
   SpeculationOptions speculation;
+  // The request goes on from the state of the conversation's last one where the prompt repeats the
+  // tokens behind that state, and leaves its own. One request of a conversation at a time.
+  ConversationId conversation = kNoConversation;
+  // Prompt tokens, counted from the start, that the conversation's next prompt will surely repeat;
+  // their state is kept beside that of the end. 0: all of them. Templates that rewrite the answer
+  // or drop its thinking make the end's state useless.
+  int64_t keep_prefix = 0;
   // May be empty. Must not throw; may call Submit and Cancel of its engine, but not Step, Generate
   // or Score.
   std::function<void(const TokenEvent&)> on_token;
@@ -81,8 +92,9 @@ struct Timings {
 };
 
 struct Result {
-  std::vector<int32_t> token_ids;  // generated; an end-of-sequence token is included
-  std::string text;                // special tokens and a matched stop string left out
+  int64_t cached_prompt_tokens = 0;  // of the prompt, not computed: a conversation's state had them
+  std::vector<int32_t> token_ids;    // generated; an end-of-sequence token is included
+  std::string text;                  // special tokens and a matched stop string left out
   FinishReason finish_reason = FinishReason::kStop;
   std::optional<std::string> matched_stop;
   Status error;               // kError only

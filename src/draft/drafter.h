@@ -22,15 +22,18 @@ struct DraftJob {
   std::span<const int32_t> replay = {};  // SpeculationOptions::replay
   int first_row = 0;                     // the step's first row of this sequence
   int num_rows = 0;                      // rows consumed in the step
-  int max_drafts = 0;                    // 0: propose nothing, only keep in step
-  int32_t* drafts = nullptr;             // [max_drafts]
-  int num_drafts = 0;                    // out, at most max_drafts
+  // The sequence ended: the step consumed one row more, whose next token is not known yet.
+  bool last_row_waits = false;
+  int max_drafts = 0;         // 0: propose nothing, only keep in step
+  int32_t* drafts = nullptr;  // [max_drafts]
+  int num_drafts = 0;         // out, at most max_drafts
 };
 
 class Drafter {
  public:
   virtual ~Drafter() = default;
-  // Must be called after every step with all of the drafter's sequences that took part and go on.
+  // Must be called after every step with all of the drafter's sequences that took part and go on,
+  // or whose state is kept.
   // `target_hidden` [M, H] are the step's rows; device memory. Allocates nothing.
   virtual void Propose(std::span<DraftJob> jobs, const float* target_hidden) = 0;
 };

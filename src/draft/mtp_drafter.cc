@@ -46,7 +46,8 @@ void MtpDrafter::RunTrueRows(std::span<DraftJob> jobs, const float* target_hidde
     SequenceState& state = *job.state;
     // The invariant of qwen3_5.md 5.5: as many rows as the target has consumed tokens, after every
     // step.
-    VERBATIM_CHECK(state.num_draft_rows == state.num_consumed - job.num_rows);
+    const int64_t end = state.num_consumed - (job.last_row_waits ? 1 : 0);
+    VERBATIM_CHECK(state.num_draft_rows == end - job.num_rows);
     job.num_drafts = 0;
     const int first_row = static_cast<int>(tokens_.size());
     for (int j = 0; j < job.num_rows; ++j) {
@@ -59,11 +60,25 @@ void MtpDrafter::RunTrueRows(std::span<DraftJob> jobs, const float* target_hidde
                           .first_slot = static_cast<int>(state.num_draft_rows) + 1,
                           .first_visible_slot = 1,
                           .first_position = static_cast<int>(state.num_draft_rows),
-                          .pages = state.PagesFor(state.num_consumed + 1)});
-    state.num_draft_rows = state.num_consumed;
+                          .pages = state.PagesFor(end + 1)});
+    state.num_draft_rows = end;
     if (job.max_drafts > 0) draft_rows_.push_back(first_row + job.num_rows - 1);
   }
   ForwardRows(target_hidden);
+}
+
+void MtpDrafter::AppendRow(SequenceState& state, int32_t token, const float* hidden) {
+  VERBATIM_CHECK(state.num_draft_rows == state.num_consumed - 1);
+  tokens_.assign(1, token);
+  hidden_rows_.assign(1, 0);
+  sequences_.assign(1, {.num_rows = 1,
+                        .num_certain = 1,
+                        .first_slot = static_cast<int>(state.num_consumed),
+                        .first_visible_slot = 1,
+                        .first_position = static_cast<int>(state.num_draft_rows),
+                        .pages = state.PagesFor(state.num_consumed + 1)});
+  ForwardRows(hidden);
+  state.num_draft_rows = state.num_consumed;
 }
 
 void MtpDrafter::ForwardRows(const float* hidden) {

@@ -26,6 +26,10 @@ class MtpDrafter : public Drafter {
 
   void Propose(std::span<DraftJob> jobs, const float* target_hidden) override;
 
+  // Catches up with the row that waited (DraftJob::last_row_waits): `token` follows the last token
+  // that the target consumed, whose hidden row [H] (device memory) is `hidden`.
+  void AppendRow(SequenceState& state, int32_t token, const float* hidden);
+
   // As Propose, but also writes the gap between the best and the second logit of each draft.
   void ProposeWithMargins(DraftJob& job, const float* target_hidden, float* margins);
 

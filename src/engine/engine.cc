@@ -52,6 +52,9 @@ Expected<std::string> Engine::ApplyChatTemplate(std::string_view messages_json) 
 Expected<RequestId> Engine::Submit(Request request) { return impl_->Submit(std::move(request)); }
 Status Engine::Cancel(RequestId id) { return impl_->Cancel(id); }
 
+Expected<ConversationId> Engine::OpenConversation() { return impl_->OpenConversation(); }
+Status Engine::CloseConversation(ConversationId id) { return impl_->CloseConversation(id); }
+
 bool Engine::Step() {
   const FloatEnvironment environment;
   return impl_->Step();

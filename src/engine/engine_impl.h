@@ -13,6 +13,7 @@
 #include "checkpoint/loader.h"
 #include "draft/drafter.h"
 #include "draft/mtp_drafter.h"
+#include "engine/conversation.h"
 #include "engine/instrumented_engine.h"
 #include "engine/row_plan.h"
 #include "engine/running_sequence.h"
@@ -50,8 +51,26 @@ struct Engine::Impl {
   void RunPlan();
   void ProposeDrafts();
   void RetireEnded();
+  // Evicts idle conversations if the caches are full.
   Expected<SequenceState> AcquireState(int64_t num_tokens);
+  Expected<SequenceState> StateFor(const Request& request, int64_t num_tokens);
+  Status GrowPages(int64_t num_tokens, const Conversation* owner, std::vector<int32_t>& pages);
   void ReleaseState(SequenceState& state);
+
+  // conversations.cc
+  Expected<ConversationId> OpenConversation();
+  Status CloseConversation(ConversationId id);
+  Status CheckConversation(const Request& request) const;
+  Conversation* FindConversation(ConversationId id);  // nullptr: none, or closed
+  bool EvictIdle(const Conversation* except);         // the longest unused; false: there is none
+  void DropState(Conversation& conversation);
+  void Rewind(Conversation& conversation, const Request& request, SequenceState& state);
+  void KeepAfterStep();
+  bool KeepsState(const RunningSequence& sequence);
+  void EndRequest(RunningSequence& sequence);
+  // Keeps a hidden row, with which the head catches up when the next prompt is known.
+  void CopyHidden(const float* rows, int32_t row, const Conversation& conversation, bool kept);
+  float* ConversationHidden(const Conversation& conversation, bool kept);  // [H], device memory
 
   // scoring.cc
   Expected<ScoreResult> Score(const ScoreRequest& request);
@@ -62,9 +81,9 @@ struct Engine::Impl {
 
   EngineOptions options;
   EngineInfo info;
-  int max_rows = 0;           // largest step
-  int64_t num_choosable = 0;  // ids from here on are padding columns of the head, never chosen
-  int max_logit_rows = 0;     // most rows of one Logits call
+  int max_rows = 0;             // largest step
+  int64_t num_choosable = 0;    // ids from here on are padding columns of the head, never chosen
+  int max_logit_rows = 0;       // most rows of one Logits call
   BackendWrapper wrap_backend;  // empty outside of measurements
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<Model> model;
@@ -78,6 +97,11 @@ struct Engine::Impl {
   std::unique_ptr<MtpDrafter> mtp_drafter;
   std::array<std::unique_ptr<Drafter>, kNumSpeculationKinds> list_drafters;  // by kind; some null
   StepCosts costs;
+
+  std::map<ConversationId, Conversation> conversations;
+  std::unique_ptr<ops::DeviceBuffer> conversation_hidden;  // [2 * max_conversations, H] f32
+  ConversationId next_conversation = 1;
+  int64_t uses = 0;  // of conversations: the clock of Conversation::last_use
 
   std::optional<RowPlan> plan;
   std::vector<float> host_logits;  // [max_logit_rows, V]

@@ -39,6 +39,7 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
   options = load_options;
   VERBATIM_RETURN_IF_ERROR(CheckRange("threads", options.num_threads, 0, 1024));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, 1, 1024));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("max_conversations", options.max_conversations, 0, 1024));
   VERBATIM_RETURN_IF_ERROR(CheckRange("prefill_chunk", options.prefill_chunk, 0, INT32_MAX));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_score_width", options.max_score_width, 0, 65536));
   if (options.num_threads == 0) {
@@ -49,6 +50,7 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
                                             .draft_model = options.draft_model,
                                             .want_mtp = options.with_mtp,
                                             .progress = options.progress}));
+  options.with_mtp |= options.mtp_if_present && checkpoint.has_mtp;
   const int64_t most_context = std::min(checkpoint.config.max_position_embeddings,
                                         kMaxRotaryPositions - kPositionsBeyondContext);
   if (options.context == 0) options.context = std::min(most_context, kDefaultContext);
@@ -96,7 +98,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
                           static_cast<int>(pages_per_sequence * options.max_sequences)));
   VERBATIM_ASSIGN_OR_RETURN(
       recurrent, RecurrentCache::Create(*backend, shape.num_recurrent_layers, shape.recurrent,
-                                        options.max_sequences));
+                                        options.max_sequences + options.max_conversations));
   caches = {.kv = kv.get(), .recurrent = recurrent.get()};
 
   if (options.with_mtp) {
@@ -105,6 +107,9 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
                                                  {.max_rows = max_rows,
                                                   .max_sequences = options.max_sequences,
                                                   .num_choosable = num_choosable}));
+    VERBATIM_ASSIGN_OR_RETURN(
+        conversation_hidden,
+        backend->Allocate(2 * options.max_conversations * shape.hidden_size * sizeof(float)));
   }
   const auto index = [](SpeculationKind kind) { return static_cast<size_t>(kind); };
   list_drafters[index(SpeculationKind::kNgram)] = std::make_unique<NgramDrafter>();
@@ -136,6 +141,7 @@ void Engine::Impl::Describe(const Checkpoint& checkpoint) {
           .layout = checkpoint.layout,
           .weight_types = checkpoint.weight_types,
           .mtp_source = checkpoint.mtp_source,
+          .has_mtp = mtp_drafter != nullptr,
           .backend = std::string(backend->name()),
           .target = std::string(backend->target()),
           .numerics = NumericsName(KvCacheTypeName(options.kv_type)),

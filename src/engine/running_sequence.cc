@@ -31,11 +31,16 @@ RunningSequence::RunningSequence(RequestId id, Request request, SequenceState in
   tokens_.reserve(prompt_size_ + most_tokens);
   result_.token_ids.reserve(most_tokens);
   if (text_) result_.text.reserve(most_tokens * kTypicalTokenBytes);
+  result_.cached_prompt_tokens = state.num_consumed;
+  if (request_.conversation != kNoConversation) {
+    keep_at_ = request_.keep_prefix == 0 ? prompt_size_ : request_.keep_prefix;
+  }
 }
 
 int RunningSequence::NumNextRows(int64_t max_prompt_rows) const {
   if (!in_prompt()) return 1 + num_drafts;
-  return static_cast<int>(std::min(prompt_size_ - state.num_consumed, max_prompt_rows));
+  const int64_t end = state.num_consumed < keep_at_ ? keep_at_ : prompt_size_;
+  return static_cast<int>(std::min(end - state.num_consumed, max_prompt_rows));
 }
 
 int RunningSequence::NumLogitRows(int num_rows) const {
@@ -58,7 +63,13 @@ int64_t RunningSequence::Remaining() const {
 }
 
 void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_t vocab_size) {
-  if (ended()) return;
+  if (ended()) {
+    // Cancelled by another request's callback. The step did consume the rows that were certain.
+    num_accepted_rows_ = NumCertainRows(num_rows);
+    state.num_consumed += num_accepted_rows_;
+    state.num_accepted_drafts = 0;
+    return;
+  }
   const bool decoding = !in_prompt();
   const int num_logit_rows = NumLogitRows(num_rows);
   int accepted_drafts = 0;

@@ -51,6 +51,7 @@ class RunningSequence {
   void SetNumDrafts(int count);  // `drafts` now holds that many for the next block
 
   bool ended() const { return finish_reason_.has_value(); }
+  bool failed() const { return finish_reason_ == FinishReason::kError; }
   void Cancel();
   Result TakeResult();
 
@@ -58,6 +59,8 @@ class RunningSequence {
   const Request& request() const { return request_; }
   std::span<const int32_t> tokens() const { return tokens_; }
   int64_t prompt_size() const { return prompt_size_; }
+  // The prompt's tokens whose state a conversation keeps; a step ends there. 0: no conversation.
+  int64_t keep_at() const { return keep_at_; }
   int num_accepted_rows() const { return num_accepted_rows_; }  // of the last step
   void StartClock();
 
@@ -74,6 +77,7 @@ class RunningSequence {
   Request request_;
   SequenceLimits limits_;
   int64_t prompt_size_;
+  int64_t keep_at_ = 0;
   std::vector<int32_t> tokens_;  // prompt and output
   bool output_started_ = false;  // the whole prompt is consumed and a token chosen
   int num_accepted_rows_ = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/check.h"
 #include "engine/engine_impl.h"
@@ -42,6 +43,7 @@ Status Engine::Impl::CheckRequest(const Request& request) const {
     return refuse("max_tokens", "at least 1", fmt::format("{}", request.max_tokens));
   }
   VERBATIM_RETURN_IF_ERROR(StopMatcher::Create(request.stop).status());
+  VERBATIM_RETURN_IF_ERROR(CheckConversation(request));
   const SpeculationOptions& speculation = request.speculation;
   if (speculation.kind == SpeculationKind::kOff) return {};
   if (speculation.draft_tokens < 1 || speculation.draft_tokens > kMaxDraftTokens) {
@@ -64,6 +66,7 @@ Expected<RequestId> Engine::Impl::Submit(Request request) {
   VERBATIM_RETURN_IF_ERROR(CheckRequest(request));
   if (options.contract == ContractMode::kOff) request.speculation.kind = SpeculationKind::kOff;
   const RequestId id = next_id++;
+  if (Conversation* own = FindConversation(request.conversation)) own->busy = true;
   waiting.emplace_back(id, std::move(request));
   return id;
 }
@@ -77,6 +80,7 @@ Status Engine::Impl::Cancel(RequestId id) {
   const auto it = std::find_if(waiting.begin(), waiting.end(),
                                [id](const auto& entry) { return entry.first == id; });
   if (it == waiting.end()) return UnknownRequest(id);
+  if (Conversation* own = FindConversation(it->second.conversation)) own->busy = false;
   waiting.erase(it);
   Result result;
   result.finish_reason = FinishReason::kCancelled;
@@ -94,13 +98,32 @@ Expected<Result> Engine::Impl::TakeResult(RequestId id) {
 
 Expected<SequenceState> Engine::Impl::AcquireState(int64_t num_tokens) {
   SequenceState state;
-  VERBATIM_RETURN_IF_ERROR(kv->Grow(num_tokens + kSlotsBeyondContext, state.pages));
+  VERBATIM_RETURN_IF_ERROR(GrowPages(num_tokens, nullptr, state.pages));
   auto slot = recurrent->Acquire();
+  while (!slot.ok() && EvictIdle(nullptr)) slot = recurrent->Acquire();
   if (!slot.ok()) {
     kv->Release(state.pages);
     return slot.status();
   }
   state.recurrent_slot = *slot;
+  return state;
+}
+
+Status Engine::Impl::GrowPages(int64_t num_tokens, const Conversation* owner,
+                               std::vector<int32_t>& pages) {
+  Status status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
+  while (!status.ok() && EvictIdle(owner)) {
+    status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
+  }
+  return status;
+}
+
+Expected<SequenceState> Engine::Impl::StateFor(const Request& request, int64_t num_tokens) {
+  Conversation* own = FindConversation(request.conversation);
+  if (own == nullptr || !own->has_state()) return AcquireState(num_tokens);
+  VERBATIM_RETURN_IF_ERROR(GrowPages(num_tokens, own, own->state.pages));
+  SequenceState state = std::exchange(own->state, {});
+  Rewind(*own, request, state);
   return state;
 }
 
@@ -130,12 +153,16 @@ void Engine::Impl::Admit() {
     // Written so that a huge max_tokens can't overflow.
     const int64_t num_tokens =
         prompt_size + std::min(request.max_tokens, options.context - prompt_size);
-    auto state = AcquireState(num_tokens);
+    auto state = StateFor(request, num_tokens);
     if (!state.ok()) return;  // waits until a running sequence gives its pages back
     try {
       running.push_back(MakeSequence(id, request, *state));
     } catch (const std::bad_alloc&) {
       ReleaseState(*state);
+      if (Conversation* own = FindConversation(request.conversation)) {
+        own->busy = false;
+        DropState(*own);
+      }
       Result result;
       result.finish_reason = FinishReason::kError;
       result.error = MakeError(StatusCode::kResourceExhausted, "request",
@@ -165,6 +192,7 @@ bool Engine::Impl::RunStep() {
   }
   for (const PlannedRows& planned : plan->planned()) planned.sequence->StartClock();
   RunPlan();
+  KeepAfterStep();
   ProposeDrafts();
   RetireEnded();
   return true;
@@ -197,13 +225,20 @@ void Engine::Impl::ProposeDrafts() {
     int most_drafts = 0;
     for (const PlannedRows& planned : plan->planned()) {
       RunningSequence& sequence = *planned.sequence;
-      if (sequence.ended() || sequence.request().speculation.kind != kind) continue;
+      if (sequence.request().speculation.kind != kind) continue;
+      // A conversation's head must not fall behind; only its last row waits for the next prompt.
+      const bool ends = sequence.ended();
+      const int num_rows = sequence.num_accepted_rows() - (ends ? 1 : 0);
+      if (ends && (kind != SpeculationKind::kMtp || num_rows == 0 || !KeepsState(sequence))) {
+        continue;
+      }
       jobs.push_back({.state = &sequence.state,
                       .tokens = sequence.tokens(),
                       .prompt_size = sequence.prompt_size(),
                       .replay = sequence.request().speculation.replay,
                       .first_row = planned.first_row,
-                      .num_rows = sequence.num_accepted_rows(),
+                      .num_rows = num_rows,
+                      .last_row_waits = ends,
                       .max_drafts = sequence.MaxDrafts(costs, plan->num_rows() - planned.num_rows),
                       .drafts = sequence.drafts.data()});
       job_sequences.push_back(&sequence);
@@ -222,7 +257,7 @@ void Engine::Impl::ProposeDrafts() {
 void Engine::Impl::RetireEnded() {
   for (auto& sequence : running) {
     if (!sequence->ended()) continue;
-    ReleaseState(sequence->state);
+    EndRequest(*sequence);
     finished.emplace(sequence->id(), sequence->TakeResult());
     sequence.reset();
   }

@@ -35,6 +35,11 @@ Status KvCache::Grow(int64_t num_slots, std::vector<int32_t>& pages) {
   return {};
 }
 
+void KvCache::Shrink(int64_t num_slots, std::vector<int32_t>& pages) {
+  const size_t needed = static_cast<size_t>((num_slots + ops::kPageSlots - 1) / ops::kPageSlots);
+  for (; pages.size() > needed; pages.pop_back()) free_pages_.push_back(pages.back());
+}
+
 void KvCache::Release(std::vector<int32_t>& pages) {
   free_pages_.insert(free_pages_.end(), pages.rbegin(), pages.rend());
   pages.clear();

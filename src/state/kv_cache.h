@@ -22,6 +22,8 @@ class KvCache {
   // Extends a page table until it covers `num_slots` slots; all or nothing.
   // kResourceExhausted: not enough free pages.
   Status Grow(int64_t num_slots, std::vector<int32_t>& pages);
+  // Returns the pages that lie wholly beyond `num_slots` slots.
+  void Shrink(int64_t num_slots, std::vector<int32_t>& pages);
   void Release(std::vector<int32_t>& pages);  // returns all pages and empties the table
 
   ops::KvCacheView View(int layer) const;

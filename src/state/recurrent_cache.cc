@@ -31,11 +31,29 @@ Expected<int> RecurrentCache::Acquire() {
   }
   const int slot = free_slots_.back();
   free_slots_.pop_back();
+  Clear(slot);
+  return slot;
+}
+
+void RecurrentCache::Clear(int slot) {
   for (const auto& layer : layers_) {
     backend_.CopyFromHost(layer->As<float>() + slot * layout_.slot_floats(), zeros_.data(),
                           zeros_.size() * sizeof(float));
   }
-  return slot;
+}
+
+void RecurrentCache::Copy(int from, int to) {
+  const auto row = static_cast<int32_t>(from);
+  const auto stride = static_cast<int64_t>(layout_.slot_floats());
+  for (const auto& layer : layers_) {
+    backend_.GatherRows({.x = layer->As<float>(),
+                         .x_stride = stride,
+                         .rows = {&row, 1},
+                         .width = static_cast<int64_t>(layout_.key_records_offset()),
+                         .out = layer->As<float>() + to * stride,
+                         .out_stride = stride});
+  }
+  backend_.Synchronize();  // `row` is read until then
 }
 
 void RecurrentCache::Release(int slot) { free_slots_.push_back(slot); }

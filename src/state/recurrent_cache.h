@@ -23,6 +23,10 @@ class RecurrentCache {
   Expected<int> Acquire();
   void Release(int slot);
 
+  void Clear(int slot);  // as after Acquire
+  // Copies the committed state of every layer. No draft of `from` may be pending.
+  void Copy(int from, int to);
+
   // Folds the accepted draft records of a slot in every layer; then none are pending.
   void Fold(int slot, int num_accepted_drafts);
 

@@ -92,6 +92,33 @@ TEST_F(MtpDrafterTest, CacheEqualsAColdPassAfterAnyAcceptancePattern) {
   }
 }
 
+// A conversation's turn ends after any block, and the next one brings the token that the last row
+// waits for.
+TEST_F(MtpDrafterTest, CacheEqualsAColdPassAfterRowsThatWaited) {
+  const auto cold = ColdPass();
+  std::vector<float> hidden(harness_.model->shape().hidden_size);
+  for (const int length : {1, 2, 7, 64, 100}) {
+    SCOPED_TRACE(length);
+    SequenceState state = harness_.NewSequence(kTokens);
+    while (state.num_consumed < kTokens) {
+      const int64_t at = state.num_consumed;
+      const int count = static_cast<int>(std::min<int64_t>(length, kTokens - at));
+      harness_.Run(state, std::span<const int32_t>(tokens_).subspan(at, count));
+      harness_.backend->CopyToHost(hidden.data(),
+                                   harness_.model->hidden() + (count - 1) * hidden.size(),
+                                   hidden.size() * sizeof(float));
+      DraftJob job = {
+          .state = &state, .tokens = tokens_, .num_rows = count - 1, .last_row_waits = true};
+      if (count > 1) drafter_->Propose({&job, 1}, harness_.model->hidden());
+      EXPECT_EQ(state.num_draft_rows, state.num_consumed - 1);
+      drafter_->AppendRow(state, tokens_[state.num_consumed], hidden.data());
+      EXPECT_EQ(state.num_draft_rows, state.num_consumed);
+    }
+    EXPECT_TRUE(HeadKv(state) == cold);
+    harness_.Release(state);
+  }
+}
+
 // Two sequences drafted together propose what each proposes alone (vLLM #51812's class of fault).
 TEST_F(MtpDrafterTest, SequencesDoNotSeeEachOther) {
   const auto run = [&](std::vector<std::pair<int, int>> ranges) {
