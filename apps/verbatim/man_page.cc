@@ -207,8 +207,8 @@ std::string ManPage(std::string_view date) {
   std::string out = fmt::format(
       ".\\\" Made by `verbatim help --man`. Not for editing.\n"
       ".TH VERBATIM 1 {} \"verbatim {}\" \"User Commands\"\n"
-      ".SH NAME\nverbatim \\- language models with speculative decoding that never changes the "
-      "output\n.SH SYNOPSIS\n",
+      ".SH NAME\nverbatim \\- language model engine whose speculation never changes the output\n"
+      ".SH SYNOPSIS\n",
       date, Version());
   for (const VerbSpec& verb : AllVerbs()) {
     if (&verb != AllVerbs().data()) out += ".br\n";
