@@ -29,7 +29,7 @@ constexpr int64_t kMaxScoreWidth = 4096;
 const std::vector<Verb> kEveryVerb = {Verb::kGenerate,   Verb::kScore,   Verb::kQuantize,
                                       Verb::kInspect,    Verb::kDemo,    Verb::kBench,
                                       Verb::kCompletion, Verb::kVersion, Verb::kHelp};
-const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo};
+const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
 std::vector<OptionSpec> ModelOptions() {
@@ -39,7 +39,7 @@ std::vector<OptionSpec> ModelOptions() {
        .kind = ValueKind::kText,
        .value_name = "DIR|ID",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo, Verb::kBench},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -48,7 +48,7 @@ std::vector<OptionSpec> ModelOptions() {
        .kind = ValueKind::kText,
        .value_name = "DIR|ID",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
        .help = "Checkpoint with the MTP head, when the model itself has none"},
       {.name = "threads",
        .letter = 't',
@@ -91,7 +91,7 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"bf16", "bf16"}, {"f16", "f16"}, {"f32", "f32"}},
        .default_value = "bf16",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo, Verb::kBench},
        .help = "Type of the KV cache; part of the numerics profile"},
   };
 }
@@ -179,7 +179,7 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .words = {{"auto", "auto", 0}},
        .default_value = "3",
        .section = kSpeculationSection,
-       .verbs = {Verb::kGenerate, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kDemo, Verb::kBench},
        .help = "Drafts per block, 1 to 15 (a block is one row more); auto chooses from measured "
                "acceptance and cost"},
       {.name = "contract",
@@ -319,6 +319,37 @@ std::vector<OptionSpec> BenchOptions() {
        .section = kBenchSection,
        .verbs = {Verb::kBench},
        .help = "Write the checkpoint of the --shape to this folder and measure nothing"},
+      {.name = "rounds",
+       .kind = ValueKind::kInteger,
+       .value_name = "N",
+       .min = 1,
+       .max = 1000,
+       .default_value = "5",
+       .section = kBenchSection,
+       .verbs = {Verb::kBench},
+       .help = "Times that everything is measured, in turn; medians and quartiles are over them"},
+      {.name = "prompt-tokens",
+       .kind = ValueKind::kInteger,
+       .value_name = "N",
+       .min = 1,
+       .max = kMaxContext,
+       .default_value = "512",
+       .section = kBenchSection,
+       .verbs = {Verb::kBench},
+       .help = "Tokens of the prefill; the prompt is repeated or cut to as many"},
+      {.name = "decode-tokens",
+       .kind = ValueKind::kInteger,
+       .value_name = "N",
+       .min = 17,  // kMinDecodeTokens: a whole block of 16 rows after the first token
+       .max = kMaxContext,
+       .default_value = "65",
+       .section = kBenchSection,
+       .verbs = {Verb::kBench},
+       .help = "Tokens of every decode"},
+      {.name = "markdown",
+       .section = kOutputSection,
+       .verbs = {Verb::kBench},
+       .help = "Print Markdown tables instead of text"},
   };
 }
 
@@ -326,7 +357,7 @@ std::vector<OptionSpec> OutputOptions() {
   return {
       {.name = "json",
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion, Verb::kBench},
        .help = "Print one JSON object instead of text"},
       {.name = "markdown",
        .section = kOutputSection,
