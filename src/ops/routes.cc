@@ -37,7 +37,8 @@ constexpr std::array kWideDense = {
 };
 // AVX2 has 16 registers of half the width. Affine kernels take 8 outputs at a time: 4 rows. Two
 // chains of 16 outputs are 4 registers a row: 2 rows (4 would spill: 30 instead of 48 products a
-// ns).
+// ns). NEON has 32 registers of a quarter of the width: the same dense rows by the same count, and
+// 4 outputs of an affine row at a time.
 constexpr std::array kNarrowAffine = {
     RowRange{1, 1, 1, "affine_rows_1"},
     RowRange{2, 2, 2, "affine_rows_2"},
@@ -58,6 +59,8 @@ constexpr std::array kTargets = {
     TargetRanges{"avx2", kNarrowAffine, kNarrowDense},
     TargetRanges{"avx512", kWideAffine, kWideDense},
     TargetRanges{"avx512vnni", kWideAffine, kWideDense},
+    TargetRanges{"neon", kNarrowAffine, kNarrowDense},
+    TargetRanges{"neon_dotprod", kNarrowAffine, kNarrowDense},
 };
 
 constexpr std::span<const RowRange> RangesOf(WeightType type, const TargetRanges& target) {

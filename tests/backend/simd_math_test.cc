@@ -65,15 +65,7 @@ constexpr Function kFunctions[] = {{"Exp", verbatim::Exp},           {"Expm1", v
                                    {"GeluTanh", verbatim::GeluTanh}};
 
 auto ApplyOf(Target target) {
-  switch (target) {
-    case Target::kScalar:
-      return N_SCALAR::Apply;
-    case Target::kAvx2:
-      return N_AVX2::Apply;
-    case Target::kAvx512:
-    case Target::kAvx512Vnni:
-      return N_AVX3::Apply;
-  }
+  VERBATIM_RETURN_FOR_TARGET(target, Apply, Apply)
   return N_SCALAR::Apply;
 }
 

@@ -21,6 +21,9 @@ TEST(Targets, FollowFromFeatures) {
               ElementsAre(Target::kScalar, Target::kAvx2, Target::kAvx512));
   EXPECT_THAT(TargetsFor({.avx2 = true, .avx512 = true, .avx512_vnni = true}),
               ElementsAre(Target::kScalar, Target::kAvx2, Target::kAvx512, Target::kAvx512Vnni));
+  EXPECT_THAT(TargetsFor({.neon = true}), ElementsAre(Target::kScalar, Target::kNeon));
+  EXPECT_THAT(TargetsFor({.neon = true, .neon_dotprod = true}),
+              ElementsAre(Target::kScalar, Target::kNeon, Target::kNeonDotprod));
 }
 
 // The compiler's own reading of cpuid knows nothing of ours.
@@ -50,7 +53,8 @@ TEST(Targets, UnknownNamesListTheKnownOnes) {
   EXPECT_EQ(chosen.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(
       chosen.status().message(),
-      "[VERBATIM_TARGET] expected one of scalar, avx2, avx512, avx512vnni, received \"sse9\"");
+      "[VERBATIM_TARGET] expected one of scalar, avx2, avx512, avx512vnni, neon, neon_dotprod, "
+      "received \"sse9\"");
 }
 
 TEST(Targets, UnavailableOnesSayWhatTheProcessorHas) {
@@ -60,6 +64,8 @@ TEST(Targets, UnavailableOnesSayWhatTheProcessorHas) {
   EXPECT_EQ(chosen.status().code(), StatusCode::kUnsupported);
   EXPECT_THAT(chosen.status().message(), HasSubstr("this processor has (scalar, avx2)"));
   EXPECT_THAT(chosen.status().message(), HasSubstr("\"avx512\"; try avx2"));
+  EXPECT_THAT(ChooseTarget("neon", "", available).status().message(),
+              HasSubstr("this processor has (scalar, avx2), received \"neon\"; try avx2"));
 }
 
 class Environment {

@@ -15,7 +15,8 @@ using testing::HasSubstr;
 
 constexpr WeightType kTypes[] = {WeightType::kF32, WeightType::kBF16, WeightType::kF16,
                                  WeightType::kAffine};
-constexpr std::string_view kTargets[] = {"scalar", "avx2", "avx512", "avx512vnni"};
+constexpr std::string_view kTargets[] = {"scalar",     "avx2", "avx512",
+                                         "avx512vnni", "neon", "neon_dotprod"};
 
 TEST(Routes, EveryTypeAndTargetCoversAllRowCountsOnce) {
   size_t seen = 0;

@@ -27,7 +27,8 @@ inline constexpr int kScoreQueries = 6;  // 24 accumulators + 4 of K of 32 regis
 inline constexpr int kValueQueries = 6;
 inline constexpr int kValueVectors = 4;  // 24 accumulators + 4 of V
 #else
-inline constexpr int kScoreQueries = 1;  // 4 accumulators + 2 of K, two of 16 registers each
+// 4 accumulators + 2 of K, of 16 lanes each: 12 of 16 registers on AVX2, 24 of 32 on NEON.
+inline constexpr int kScoreQueries = 1;
 inline constexpr int kValueQueries = 2;
 inline constexpr int kValueVectors = 2;  // 4 accumulators + 2 of V
 #endif

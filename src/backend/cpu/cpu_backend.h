@@ -14,8 +14,7 @@ namespace verbatim::cpu {
 
 struct CpuBackendOptions {
   int num_threads = 1;
-  std::string target = {};  // "scalar", "avx2", "avx512", "avx512vnni"; empty: VERBATIM_TARGET,
-                            // else the best available
+  std::string target = {};  // a name of targets.h; empty: VERBATIM_TARGET, else the best available
   std::string forced_route = {};  // a kernel of ops/routes.h to take wherever it can run; empty:
                                   // VERBATIM_FORCE_ROUTE, else the table's choice
   ops::DispatchLog* dispatch_log = nullptr;  // gets a record of every linear; outlives the backend

@@ -67,7 +67,7 @@ void EmbedDenseRow(const std::byte* tile, int lane, int64_t num_values, int /*gr
   }
 }
 
-void FillEmbed(bool /*vnni*/, LinearKernels& kernels) {
+void FillEmbed(bool /*int8_dot*/, LinearKernels& kernels) {
   kernels.embed_affine[2] = EmbedAffineRow<2>;
   kernels.embed_affine[3] = EmbedAffineRow<3>;
   kernels.embed_affine[4] = EmbedAffineRow<4>;

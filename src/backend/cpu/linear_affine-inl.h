@@ -10,6 +10,7 @@
 #include "backend/cpu/affine_planes-inl.h"
 #include "backend/cpu/linear_tile-inl.h"
 #include "backend/cpu/simd_dot-inl.h"
+#include "backend/cpu/simd_dot_neon-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
@@ -73,19 +74,26 @@ void FillAffineRows(LinearKernels& kernels) {
   }
 }
 
+// `int8_dot`: with the instruction for it, on targets that have one.
 template <int kBits>
-void FillAffine(bool vnni, LinearKernels& kernels) {
+void FillAffine(bool int8_dot, LinearKernels& kernels) {
 #if HWY_TARGET == HWY_SCALAR
-  (void)vnni;
+  (void)int8_dot;
   FillAffineRows<kBits, PlainDot>(kernels);
 #elif HWY_TARGET == HWY_AVX3
-  if (vnni) {
+  if (int8_dot) {
     FillAffineRows<kBits, VnniDot>(kernels);
   } else {
     FillAffineRows<kBits, WideningDot>(kernels);
   }
+#elif HWY_TARGET == HWY_NEON
+  if (int8_dot) {
+    FillAffineRows<kBits, SdotDot>(kernels);
+  } else {
+    FillAffineRows<kBits, WideningDot>(kernels);
+  }
 #else
-  (void)vnni;
+  (void)int8_dot;
   FillAffineRows<kBits, WideningDot>(kernels);
 #endif
 }

@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
-void FillLinearAffine2(bool vnni, LinearKernels& kernels) { FillAffine<2>(vnni, kernels); }
+void FillLinearAffine2(bool int8_dot, LinearKernels& kernels) { FillAffine<2>(int8_dot, kernels); }
 }  // namespace HWY_NAMESPACE
 }  // namespace verbatim::cpu
 HWY_AFTER_NAMESPACE();

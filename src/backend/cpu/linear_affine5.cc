@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
-void FillLinearAffine5(bool vnni, LinearKernels& kernels) { FillAffine<5>(vnni, kernels); }
+void FillLinearAffine5(bool int8_dot, LinearKernels& kernels) { FillAffine<5>(int8_dot, kernels); }
 }  // namespace HWY_NAMESPACE
 }  // namespace verbatim::cpu
 HWY_AFTER_NAMESPACE();

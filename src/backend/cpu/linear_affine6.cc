@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
-void FillLinearAffine6(bool vnni, LinearKernels& kernels) { FillAffine<6>(vnni, kernels); }
+void FillLinearAffine6(bool int8_dot, LinearKernels& kernels) { FillAffine<6>(int8_dot, kernels); }
 }  // namespace HWY_NAMESPACE
 }  // namespace verbatim::cpu
 HWY_AFTER_NAMESPACE();

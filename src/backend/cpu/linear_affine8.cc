@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
-void FillLinearAffine8(bool vnni, LinearKernels& kernels) { FillAffine<8>(vnni, kernels); }
+void FillLinearAffine8(bool int8_dot, LinearKernels& kernels) { FillAffine<8>(int8_dot, kernels); }
 }  // namespace HWY_NAMESPACE
 }  // namespace verbatim::cpu
 HWY_AFTER_NAMESPACE();

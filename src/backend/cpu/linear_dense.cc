@@ -66,7 +66,7 @@ void FillDenseRows(LinearKernels& kernels) {
   }
 }
 
-void FillLinearDense(bool /*vnni*/, LinearKernels& kernels) {
+void FillLinearDense(bool /*int8_dot*/, LinearKernels& kernels) {
   FillDenseRows<WeightType::kF32>(kernels);
   FillDenseRows<WeightType::kBF16>(kernels);
   FillDenseRows<WeightType::kF16>(kernels);

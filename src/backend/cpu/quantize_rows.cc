@@ -60,7 +60,9 @@ void QuantizeRow(const float* x, int64_t num_groups, int group_size, int row_til
   }
 }
 
-void FillQuantizeRow(bool /*vnni*/, LinearKernels& kernels) { kernels.quantize_row = QuantizeRow; }
+void FillQuantizeRow(bool /*int8_dot*/, LinearKernels& kernels) {
+  kernels.quantize_row = QuantizeRow;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace verbatim::cpu

@@ -201,7 +201,7 @@ using VF = hn::Vec<DF>;
 using VI = hn::Vec<DI>;
 using MF = hn::Mask<DF>;
 inline constexpr size_t kPartLanes = HWY_MAX_BYTES / sizeof(float);
-inline constexpr size_t kParts = kLanes / kPartLanes;  // 2 on AVX2, 1 on AVX-512
+inline constexpr size_t kParts = kLanes / kPartLanes;  // 4 on NEON, 2 on AVX2, 1 on AVX-512
 
 struct F32x16 {
   VF v[kParts];

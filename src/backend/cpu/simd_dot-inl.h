@@ -1,10 +1,10 @@
 // Exact dots of unsigned weight bytes with signed activation bytes over one group. Not the
-// unpacking of weights.
+// unpacking of weights and not NEON's dots (simd_dot_neon-inl.h).
 //
 // A block is [16 outputs][4 values of K] weight bytes; each row brings 4 activation bytes,
-// broadcast to all lanes. A dot covers one part of the outputs, those of one vector (8 on AVX2,
-// else all 16), so that few registers do for 4 rows. All policies give the same int32 sums (|sum| <
-// 2^24), in any order of additions (numerics.md 2).
+// broadcast to all lanes. A dot covers one part of the outputs, those of one vector (4 on NEON, 8
+// on AVX2, else all 16), so that few registers do for 4 rows. All policies give the same int32 sums
+// (|sum| < 2^24), in any order of additions (numerics.md 2).
 //   Clear()          starts a group
 //   Block<b>(w, x)   adds block b (0..7 of a chunk; in order); x is [R][4]
 //   Sum(r)           the group's sum of row r, for SetPart
@@ -90,6 +90,8 @@ HWY_INLINE Bytes ShiftAndMask(Bytes a) {
 }
 HWY_INLINE Bytes OrBytes(Bytes a, Bytes b) { return hn::Or(a, b); }
 HWY_INLINE void SetPart(I32x16& all, size_t part, VI sum) { all.v[part] = sum; }
+
+#if HWY_ARCH_X86
 
 HWY_INLINE V16 MulPairs(V8 weights, V8 activations) {  // vpmaddubsw
 #if HWY_TARGET == HWY_AVX2
@@ -190,6 +192,7 @@ class VnniDot {
 };
 
 #endif  // HWY_AVX3
+#endif  // HWY_ARCH_X86
 #endif  // HWY_TARGET
 
 }  // namespace HWY_NAMESPACE

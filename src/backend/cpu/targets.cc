@@ -1,4 +1,4 @@
-// What the processor can run, asked of cpuid and xgetbv, never assumed.
+// What the processor can run, asked of cpuid and xgetbv or of the kernel's hwcaps, never assumed.
 #include "backend/cpu/targets.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace verbatim::cpu {
@@ -43,6 +46,10 @@ std::string_view TargetName(Target target) {
       return "avx512";
     case Target::kAvx512Vnni:
       return "avx512vnni";
+    case Target::kNeon:
+      return "neon";
+    case Target::kNeonDotprod:
+      return "neon_dotprod";
   }
   return "unknown";
 }
@@ -66,6 +73,10 @@ CpuFeatures DetectCpuFeatures() {
   features.avx512 = features.avx2 && os_zmm && Bit(b7, 16) && Bit(b7, 17) && Bit(b7, 28) &&
                     Bit(b7, 30) && Bit(b7, 31);
   features.avx512_vnni = features.avx512 && Bit(c7, 11);
+#elif defined(__aarch64__)
+  const uint64_t hwcap = getauxval(AT_HWCAP);
+  features.neon = (hwcap & HWCAP_ASIMD) != 0;
+  features.neon_dotprod = features.neon && (hwcap & HWCAP_ASIMDDP) != 0;
 #endif
   return features;
 }
@@ -75,6 +86,8 @@ std::vector<Target> TargetsFor(const CpuFeatures& features) {
   if (features.avx2) targets.push_back(Target::kAvx2);
   if (features.avx512) targets.push_back(Target::kAvx512);
   if (features.avx512_vnni) targets.push_back(Target::kAvx512Vnni);
+  if (features.neon) targets.push_back(Target::kNeon);
+  if (features.neon_dotprod) targets.push_back(Target::kNeonDotprod);
   return targets;
 }
 

@@ -14,21 +14,26 @@
 
 namespace verbatim::cpu {
 
-// Worst first. kAvx512 is F, BW, DQ, VL and CD; kAvx512Vnni adds AVX512_VNNI and nothing else.
-enum class Target : uint8_t { kScalar, kAvx2, kAvx512, kAvx512Vnni };
+// Of every architecture, so that a name is known everywhere; worst first within one. kAvx512 is F,
+// BW, DQ, VL and CD; kAvx512Vnni adds AVX512_VNNI and nothing else. kNeon is ARMv8.0; kNeonDotprod
+// adds FEAT_DotProd and nothing else.
+enum class Target : uint8_t { kScalar, kAvx2, kAvx512, kAvx512Vnni, kNeon, kNeonDotprod };
 
-inline constexpr std::array kAllTargets = {Target::kScalar, Target::kAvx2, Target::kAvx512,
-                                           Target::kAvx512Vnni};
+inline constexpr std::array kAllTargets = {Target::kScalar, Target::kAvx2,
+                                           Target::kAvx512, Target::kAvx512Vnni,
+                                           Target::kNeon,   Target::kNeonDotprod};
 
-// "scalar", "avx2", "avx512", "avx512vnni".
+// "scalar", "avx2", "avx512", "avx512vnni", "neon", "neon_dotprod".
 std::string_view TargetName(Target target);
 
-// What cpuid and xgetbv report, as far as targets ask. A feature whose registers the operating
-// system does not save counts as absent.
+// What cpuid and xgetbv (x86-64) or the kernel's hwcaps (aarch64) report, as far as targets ask. A
+// feature whose registers the operating system does not save counts as absent.
 struct CpuFeatures {
   bool avx2 = false;  // with FMA, F16C, BMI1 and BMI2, all of which the AVX2 kernels may use
   bool avx512 = false;
   bool avx512_vnni = false;
+  bool neon = false;
+  bool neon_dotprod = false;
 };
 
 CpuFeatures DetectCpuFeatures();
