@@ -66,6 +66,19 @@ configure: | setup  ## Configure build/release again, e.g. make configure WERROR
 clean:  ## Remove build/
 	@rm -rf build
 
+##@ Installing
+PREFIX ?= /usr/local
+# The loader's cache is told of libverbatim where that is possible and wanted, as libtool does.
+.PHONY: install
+install: build/release/build.ninja  ## Build and install below PREFIX (/usr/local); DESTDIR is honoured
+	@$(WITH_CARGO) cmake --build build/release --target verbatim_install_files
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+	@if [[ -z "$(DESTDIR)" && "$$(id -u)" == 0 ]]; then ldconfig; fi
+
+.PHONY: uninstall
+uninstall:  ## Remove what make install with the same PREFIX and DESTDIR writes
+	@DESTDIR="$(DESTDIR)" tools/uninstall.sh build/release "$(PREFIX)"
+
 ##@ More tests
 .PHONY: test-full
 test-full: build-all  ## Every test, the slow ones too

@@ -2,7 +2,8 @@
 find_program(VERBATIM_PYTHON python3 REQUIRED)
 
 # verbatim_python_test(cli_test.py [LABELS slow] [TIMEOUT 300]) -> the case python.<folder>.cli_test
-# The script finds the program in VERBATIM_BINARY (when it is built) and the checkout in VERBATIM_SOURCE_DIR.
+# The script finds the program in VERBATIM_BINARY (when it is built), the checkout in VERBATIM_SOURCE_DIR and the build tree in
+# VERBATIM_BUILD_DIR.
 function(verbatim_python_test script)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -10,7 +11,7 @@ function(verbatim_python_test script)
   endif()
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   get_filename_component(stem ${script} NAME_WE)
-  set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+  set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR} VERBATIM_BUILD_DIR=${CMAKE_BINARY_DIR})
   if(TARGET verbatim)
     list(APPEND environment VERBATIM_BINARY=$<TARGET_FILE:verbatim>)
   endif()

@@ -9,7 +9,8 @@ readonly MIN_GCC=12        # Debian 12's; C++20 with <span>, <bit>, constexpr st
 readonly MIN_CLANG=16      # the first that compiles libstdc++ 12's <ranges>
 readonly BUILD_PACKAGES="ca-certificates ccache cmake libcli11-dev libfmt-dev libgmock-dev libgtest-dev \
 libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
-readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19"
+# The last four: tests/install asks the shells and the man page's readers themselves, and skips those that are not there.
+readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19 fish groff-base mandoc zsh"
 readonly FUZZ_PACKAGES="clang-19 libclang-rt-19-dev"
 
 say() { printf '%s\n' "setup: $*" >&2; }

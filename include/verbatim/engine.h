@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verbatim/contract.h"
@@ -102,6 +103,9 @@ class Engine {
 
   // Text to token ids and back. Special tokens in `text` are recognised.
   Expected<std::vector<int32_t>> Tokenize(std::string_view text) const;
+  // The text of ids, U+FFFD for what is not UTF-8. kInvalidArgument: an id without a token.
+  Expected<std::string> Detokenize(std::span<const int32_t> token_ids,
+                                   bool skip_special = true) const;
   // Renders the model's chat template over a JSON array of messages, with the generation prompt.
   Expected<std::string> ApplyChatTemplate(std::string_view messages_json) const;
 

@@ -36,6 +36,11 @@ Expected<std::vector<int32_t>> Engine::Tokenize(std::string_view text) const {
   return impl_->tokenizer->Encode(text);
 }
 
+Expected<std::string> Engine::Detokenize(std::span<const int32_t> token_ids,
+                                         bool skip_special) const {
+  return impl_->tokenizer->Decode(token_ids, skip_special);
+}
+
 Expected<std::string> Engine::ApplyChatTemplate(std::string_view messages_json) const {
   if (!impl_->chat_template) return impl_->chat_template_error;
   const auto messages =

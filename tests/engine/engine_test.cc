@@ -48,6 +48,17 @@ TEST(Engine, RefusesOptionsOutOfRangeByName) {
   EXPECT_NE(LoadError({.model = "/nowhere"}).find("/nowhere"), std::string::npos);
 }
 
+TEST(Engine, DetokenizesWhatItTokenized) {
+  const auto engine = LoadNano();
+  auto ids = engine->Tokenize("Once upon a time<|im_end|>");
+  ASSERT_TRUE(ids.ok()) << ids.status().message();
+  EXPECT_EQ(*engine->Detokenize(*ids), "Once upon a time");
+  EXPECT_EQ(*engine->Detokenize(*ids, /*skip_special=*/false), "Once upon a time<|im_end|>");
+  EXPECT_EQ(*engine->Detokenize({}), "");
+  ids->push_back(-1);
+  EXPECT_EQ(engine->Detokenize(*ids).status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(Engine, MtpNeedsItsHead) {
   const auto engine = LoadNano();
   Request request;

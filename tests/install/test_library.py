@@ -1,0 +1,130 @@
+"""libverbatim and its CMake package, used as a stranger would: headers, exports, the examples. With --update: writes docs/cpp_api.md's example."""
+
+import re
+import subprocess
+import sys
+import unittest
+
+from installed import checked, prefix, workplace
+from support import NANO, SOURCE, run_json
+
+API_DOCUMENT = SOURCE / "docs" / "cpp_api.md"
+EXAMPLE = re.compile(r"(<!-- (examples/\w+\.cc) -->\n)(.*?)(<!-- end -->)", re.S)
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+PROMPTS = ("Once upon a time", "The dog", "It was a dark night")
+
+
+def with_examples(text):
+    return EXAMPLE.sub(lambda m: f"{m[1]}\n```cpp\n{(SOURCE / m[2]).read_text()}```\n\n{m[4]}", text)
+
+
+def public_names():
+    """Free functions, and classes, that the installed headers declare."""
+    functions, classes = set(), set()
+    for header in (prefix() / "include" / "verbatim").iterdir():
+        code = re.sub(r"//[^\n]*", "", header.read_text())
+        classes |= set(re.findall(r"\b(?:class|struct)(?:\s*\[\[\w+\]\])?\s+(\w+)\s*\{", code))
+        functions |= set(re.findall(r"^[\w:<>,&\s\[\]]+?\b(\w+)\((?:[^{};]|\{\})*\);", code, re.M))
+    return functions, classes
+
+
+def generated(prompt, tokens, *more):
+    return run_json("generate", "-m", NANO, "-p", prompt, "-n", tokens, *more)
+
+
+class HeadersTest(unittest.TestCase):
+    def test_each_stands_alone_on_the_standard_library(self):
+        include = prefix() / "include"
+        for header in sorted((include / "verbatim").iterdir()):
+            for included in re.findall(r'^#include ([<"].+[>"])', header.read_text(), re.M):
+                self.assertRegex(included, r'^(<[a-z_]+>|"verbatim/\w+\.h")$', header.name)
+        # Twice, for the guards; one after the other in one file each, for what a header forgets to include.
+        for header in sorted((include / "verbatim").iterdir()):
+            line = f'#include "verbatim/{header.name}"\n'
+            done = subprocess.run(["c++", "-std=c++20", *WARNINGS.split(), "-fsyntax-only", "-I", include, "-xc++", "-"],
+                                  input=line * 2, text=True, capture_output=True)
+            self.assertEqual(done.stderr, "", header.name)
+
+
+class ExportsTest(unittest.TestCase):
+    def test_exactly_what_the_headers_declare(self):
+        functions, classes = public_names()
+        self.assertIn("MakeError", functions)
+        self.assertIn("Engine", classes)
+
+        def public(symbol):
+            scope = re.match(r"verbatim::(\w+)(?:\[abi:cxx11\])?\(", symbol)
+            member = re.match(r"verbatim::(\w+)::~?\w+(?:\[abi:cxx11\])?\([^{}]*$", symbol)
+            return bool(scope and scope[1] in functions or member and member[1] in classes)
+
+        library = prefix() / "lib" / "libverbatim.so"
+        exported = {line[19:] for line in checked("nm", "-DC", "--defined-only", library).splitlines()}
+        self.assertEqual({symbol for symbol in exported if not public(symbol)}, set(),
+                         "exported, but in no public header: see cmake/libverbatim.map")
+        # The library is not stripped: what is defined but not exported is in its other symbol table, as "t".
+        # Parts of functions ([clone .cold]) and destructors that the compiler wrote belong to nobody.
+        hidden = {line[19:] for line in checked("nm", "-C", "--defined-only", library).splitlines()
+                  if line[17] == "t" and "[clone" not in line and ("~" not in line or "Engine::" in line)}
+        self.assertEqual({symbol for symbol in hidden if public(symbol)} - exported, set(),
+                         "declared in a public header, but not exported: add it to cmake/libverbatim.map")
+
+
+class PackageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.build = workplace() / "examples"
+        checked("cmake", "-S", prefix() / "share/doc/verbatim/examples", "-B", cls.build,
+                f"-DCMAKE_PREFIX_PATH={prefix()}", f"-DCMAKE_CXX_FLAGS={WARNINGS}", "-DCMAKE_BUILD_TYPE=Debug")
+        checked("cmake", "--build", cls.build, "--parallel", "2")
+
+    def test_the_installed_library_is_the_one_in_use(self):
+        self.assertIn(str(prefix() / "lib" / "libverbatim.so."), checked("ldd", self.build / "generate"))
+
+    def test_generate(self):
+        classic = generated(PROMPTS[0], 48)
+        done = subprocess.run([self.build / "generate", NANO, PROMPTS[0]], capture_output=True, text=True, timeout=100)
+        self.assertEqual((done.returncode, done.stdout), (0, classic["text"] + "\n"))
+        self.assertRegex(done.stderr, r"^\d+ tokens, (stop|length), [1-9]\d* of \d+ drafts accepted\n$")
+
+    def test_several_sequences_a_cancel_and_a_refusal(self):
+        lines = checked(self.build / "sequences", NANO).split("\n")
+        self.assertRegex(lines[0], r"^refused: \[\S+\] expected .+, received .+")
+        text = "\n".join(lines[1:])
+        for prompt in (PROMPTS[0], PROMPTS[2]):
+            self.assertIn(f"{prompt} | {generated(prompt, 24, '--ignore-eos')['text']} [length]\n", text)
+        cancelled = re.search(rf"{PROMPTS[1]} \| (.*) \[cancelled\]\n", text, re.S)[1]
+        whole = generated(PROMPTS[1], 24, "--ignore-eos")["text"]
+        self.assertTrue(whole.startswith(cancelled) and 0 < len(cancelled) < len(whole), cancelled)
+
+    def test_errors_are_values(self):
+        done = subprocess.run([self.build / "generate", "/nowhere", "x"], capture_output=True, text=True, timeout=100)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^\[/nowhere\] expected .+, received .+\n$")
+
+    def test_another_minor_version_is_refused(self):
+        project = workplace() / "newer"
+        project.mkdir()
+        for version, accepted in (("0.1", True), ("0.2", False), ("1.0", False)):
+            (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(newer LANGUAGES CXX)\n"
+                                                    f"find_package(verbatim {version} REQUIRED)\n")
+            done = subprocess.run(["cmake", "-S", project, "-B", project / version, f"-DCMAKE_PREFIX_PATH={prefix()}"],
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode == 0, accepted, done.stderr)
+
+
+class DocumentTest(unittest.TestCase):
+    def test_the_example_is_the_tested_one(self):
+        text = API_DOCUMENT.read_text()
+        self.assertEqual(text, with_examples(text), "run: tests/install/test_library.py --update")
+
+    def test_every_header_is_listed(self):
+        text = API_DOCUMENT.read_text()
+        for header in (SOURCE / "include" / "verbatim").glob("*.h"):
+            self.assertIn(f"`verbatim/{header.name}`", text)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--update"]:
+        API_DOCUMENT.write_text(with_examples(API_DOCUMENT.read_text()))
+    else:
+        unittest.main()
