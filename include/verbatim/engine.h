@@ -69,6 +69,8 @@ struct EngineInfo {
   int64_t cache_bytes = 0;   // KV pages and recurrent states
   double load_ms = 0;
   std::vector<int32_t> eos_token_ids;
+  SamplingOptions default_sampling = {};  // generation_config.json's; greedy without that file
+  std::vector<std::string> default_sampling_fields = {};  // the file's keys that it comes from
 };
 
 // Teacher-forced scoring of a token sequence.

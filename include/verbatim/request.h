@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "verbatim/sampling.h"
 #include "verbatim/status.h"
 
 namespace verbatim {
@@ -34,6 +35,9 @@ struct SpeculationOptions {
   int draft_tokens = 3;    // drafts per block, 1 to 15; the most of them if automatic
   bool automatic = false;  // choose the width from measured acceptance and cost; changes speed only
   std::vector<int32_t> replay = {};  // kReplay: replay[i] is drafted for output position i
+  // kMtp: drafts are drawn with the noise that the choice will have. False drafts what is most
+  // probable, which at temperatures above 0 is seldom right; for measuring.
+  bool draft_noise = true;
 };
 
 // A conversation of an engine (Engine::OpenConversation).
@@ -58,6 +62,8 @@ struct Request {
   int64_t max_tokens = 128;               // at least 1
   std::vector<std::string> stop;          // the first match ends the text before it
   bool ignore_eos = false;
+  SamplingOptions
+      sampling;  // greedy; EngineInfo::default_sampling is what the model's makers advise
   // False: token ids only, no detokenizer runs (unless there are stop strings to find).
   bool want_text = true;
   bool logits_digest = false;  // compute Result::logits_sha256
@@ -94,7 +100,9 @@ struct Timings {
 struct Result {
   int64_t cached_prompt_tokens = 0;  // of the prompt, not computed: a conversation's state had them
   std::vector<int32_t> token_ids;    // generated; an end-of-sequence token is included
-  std::string text;                  // special tokens and a matched stop string left out
+  // One for each of token_ids, if SamplingOptions::logprobs asks.
+  std::vector<TokenLogprobs> logprobs;
+  std::string text;  // special tokens and a matched stop string left out
   FinishReason finish_reason = FinishReason::kStop;
   std::optional<std::string> matched_stop;
   Status error;               // kError only

@@ -120,6 +120,8 @@ Expected<Checkpoint> Load(const LoadOptions& options) {
   std::error_code error;
   if (fs::exists(generation_path, error)) {
     VERBATIM_ASSIGN_OR_RETURN(generation_json, ReadJsonObject(generation_path));
+    VERBATIM_ASSIGN_OR_RETURN(checkpoint.generation_defaults,
+                              ParseGenerationDefaults(*generation_json, generation_path.string()));
   }
   VERBATIM_ASSIGN_OR_RETURN(
       checkpoint.config,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/generation_config.h"
 #include "checkpoint/qwen35_config.h"
 #include "checkpoint/weights.h"
 #include "verbatim/status.h"
@@ -27,6 +28,7 @@ struct LoadOptions {
 struct Checkpoint {
   std::filesystem::path folder;
   Qwen35Config config;
+  GenerationDefaults generation_defaults;
   ModelWeights weights;
   bool has_mtp = false;
   std::string mtp_source;    // "model.safetensors", "mtp.safetensors", "drafter folder /x", or why

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "numerics/sampler.h"
 #include "state/sequence_state.h"
 
 namespace verbatim {
@@ -24,6 +25,8 @@ struct DraftJob {
   int num_rows = 0;                      // rows consumed in the step
   // The sequence ended: the step consumed one row more, whose next token is not known yet.
   bool last_row_waits = false;
+  numerics::Sampler* sampler = nullptr;  // how the target will choose; null: the largest logit
+  bool with_noise = true;                // draft with the sampler's noise
   int max_drafts = 0;         // 0: propose nothing, only keep in step
   int32_t* drafts = nullptr;  // [max_drafts]
   int num_drafts = 0;         // out, at most max_drafts

@@ -29,6 +29,12 @@ void MtpDrafter::Propose(std::span<DraftJob> jobs, const float* target_hidden) {
     TakeDrafts(jobs);
     RunProvisionalRows(jobs, depth);
   }
+  // While they were being made, drafts counted as output.
+  for (DraftJob& job : jobs) {
+    for (int i = job.num_drafts; job.sampler != nullptr && i > 0; --i) {
+      job.sampler->Pop(job.drafts[i - 1]);
+    }
+  }
 }
 
 void MtpDrafter::ProposeWithMargins(DraftJob& job, const float* target_hidden, float* margins) {
@@ -101,10 +107,18 @@ void MtpDrafter::TakeDrafts(std::span<DraftJob> jobs) {
   size_t index = 0;
   for (DraftJob& job : jobs) {
     if (job.num_drafts >= job.max_drafts) continue;
+    const std::span<const float> row(logits_.data() + vocab * index++, vocab);
     // Padding columns are never chosen, so they are never drafted.
-    const std::span<const float> logits(logits_.data() + vocab * index++, num_choosable_);
+    const std::span<const float> logits = row.first(num_choosable_);
     if (margins_ != nullptr) margins_[job.num_drafts] = numerics::TopTwoGap(logits);
-    job.drafts[job.num_drafts++] = numerics::Argmax(logits);
+    int32_t draft;
+    if (job.sampler == nullptr) {
+      draft = numerics::Argmax(logits);
+    } else {
+      draft = job.sampler->Draft(row, job.with_noise, sampler_scratch_);
+      job.sampler->Push(draft);
+    }
+    job.drafts[job.num_drafts++] = draft;
   }
 }
 

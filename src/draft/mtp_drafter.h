@@ -35,7 +35,11 @@ class MtpDrafter : public Drafter {
 
  private:
   MtpDrafter(ops::Backend& backend, Model& model, const Caches& caches, int64_t num_choosable)
-      : backend_(backend), model_(model), caches_(caches), num_choosable_(num_choosable) {}
+      : backend_(backend),
+        model_(model),
+        caches_(caches),
+        num_choosable_(num_choosable),
+        sampler_scratch_(model.shape().vocab_size) {}
   void RunTrueRows(std::span<DraftJob> jobs, const float* target_hidden);
   void ForwardRows(const float* hidden);      // tokens_ with the chosen rows of `hidden`
   void TakeDrafts(std::span<DraftJob> jobs);  // from the last forward's rows in draft_rows_
@@ -45,6 +49,7 @@ class MtpDrafter : public Drafter {
   Model& model_;
   Caches caches_;
   int64_t num_choosable_;
+  numerics::SamplerScratch sampler_scratch_;
   std::unique_ptr<ops::DeviceBuffer> previous_hidden_;  // [max_rows, H] f32
   std::vector<float> logits_;                           // [max_sequences, V], host
   // Of the forward being prepared; reserved once.

@@ -117,6 +117,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   list_drafters[index(SpeculationKind::kWrong)] = std::make_unique<WrongDrafter>();
   plan.emplace(max_rows, options.max_sequences, options.prefill_chunk);
   host_logits.resize(shape.vocab_size * max_logit_rows);
+  sampler_scratch.emplace(shape.vocab_size);
   jobs.reserve(options.max_sequences);
   job_sequences.reserve(options.max_sequences);
   running.reserve(options.max_sequences);
@@ -156,7 +157,9 @@ void Engine::Impl::Describe(const Checkpoint& checkpoint) {
           .hidden_size = model->shape().hidden_size,
           .weight_bytes = model->weight_bytes(),
           .cache_bytes = kv->bytes() + recurrent->bytes(),
-          .eos_token_ids = checkpoint.config.eos_token_ids};
+          .eos_token_ids = checkpoint.config.eos_token_ids,
+          .default_sampling = checkpoint.generation_defaults.sampling,
+          .default_sampling_fields = checkpoint.generation_defaults.fields};
   // The configs' list is additional to the tokenizer's end of turn (users_expect.md 2.3).
   if (const auto eos = tokenizer->eos_token_id();
       eos && std::ranges::find(info.eos_token_ids, *eos) == info.eos_token_ids.end()) {

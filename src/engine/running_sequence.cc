@@ -1,6 +1,8 @@
 // The walk over a block's rows, and everything that can end a request inside it.
 #include "engine/running_sequence.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/check_logits.h"
@@ -19,18 +21,30 @@ double Milliseconds(RunningSequence::Clock::duration duration) {
 }  // namespace
 
 RunningSequence::RunningSequence(RequestId id, Request request, SequenceState initial_state,
-                                 const SequenceLimits& limits, std::optional<TextStream> text)
+                                 const SequenceLimits& limits, std::optional<TextStream> text,
+                                 std::optional<BannedStrings> banned)
     : state(std::move(initial_state)),
       id_(id),
       request_(std::move(request)),
       limits_(limits),
       prompt_size_(static_cast<int64_t>(request_.prompt_token_ids.size())),
       tokens_(request_.prompt_token_ids),
-      text_(std::move(text)) {
+      text_(std::move(text)),
+      banned_(std::move(banned)) {
   const int64_t most_tokens = std::min(request_.max_tokens, limits.context - prompt_size_);
   tokens_.reserve(prompt_size_ + most_tokens);
   result_.token_ids.reserve(most_tokens);
   if (text_) result_.text.reserve(most_tokens * kTypicalTokenBytes);
+  if (numerics::Sampler::IsNeeded(request_.sampling)) {
+    // Drafts are pushed too, and popped before the next choice.
+    sampler_.emplace(request_.sampling,
+                     numerics::SamplerLimits{.vocab_size = limits.vocab_size,
+                                             .num_choosable = limits.num_choosable,
+                                             .eos_ids = limits.eos_token_ids,
+                                             .max_output = most_tokens + kMaxDraftTokens},
+                     request_.prompt_token_ids);
+  }
+  if (request_.sampling.logprobs >= 0) result_.logprobs.reserve(most_tokens);
   result_.cached_prompt_tokens = state.num_consumed;
   if (request_.conversation != kNoConversation) {
     keep_at_ = request_.keep_prefix == 0 ? prompt_size_ : request_.keep_prefix;
@@ -62,7 +76,31 @@ int64_t RunningSequence::Remaining() const {
                   limits_.context - static_cast<int64_t>(tokens_.size()));
 }
 
-void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_t vocab_size) {
+int32_t RunningSequence::Choose(std::span<const float> logits, numerics::SamplerScratch& scratch) {
+  const auto index = static_cast<int64_t>(result_.token_ids.size());
+  result_.error = CheckLogits(logits, "output token", index);
+  if (!result_.error.ok()) return -1;
+  if (request_.logits_digest) digest_.UpdateFloats(logits);
+  if (!sampler_) return numerics::Argmax(logits.first(limits_.num_choosable));
+  TokenLogprobs logprobs;
+  const int32_t token = sampler_->Choose(
+      logits, banned_ ? banned_->ids() : std::span<const int32_t>(), scratch, &logprobs);
+  if (token < 0) {
+    const std::string where = fmt::format("choice of output token {}", index);
+    result_.error =
+        token == numerics::Sampler::kAllBanned
+            ? MakeError(StatusCode::kInvalidArgument, where, "a token that is not banned",
+                        "bans of every one", "fewer banned ids and strings")
+            : MakeError(StatusCode::kInternal, where, "finite logits", "infinity",
+                        "verbatim inspect on the checkpoint");
+    return -1;
+  }
+  if (request_.sampling.logprobs >= 0) result_.logprobs.push_back(std::move(logprobs));
+  return token;
+}
+
+void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_t vocab_size,
+                             numerics::SamplerScratch& scratch) {
   if (ended()) {
     // Cancelled by another request's callback. The step did consume the rows that were certain.
     num_accepted_rows_ = NumCertainRows(num_rows);
@@ -75,15 +113,11 @@ void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_
   int accepted_drafts = 0;
   int tested = 0;
   for (int row = 0; row < num_logit_rows && !ended(); ++row) {
-    const std::span<const float> row_logits = logits.subspan(row * vocab_size, vocab_size);
-    result_.error =
-        CheckLogits(row_logits, "output token", static_cast<int64_t>(result_.token_ids.size()));
-    if (!result_.error.ok()) {
+    const int32_t token = Choose(logits.subspan(row * vocab_size, vocab_size), scratch);
+    if (token < 0) {
       End(FinishReason::kError);
       break;
     }
-    if (request_.logits_digest) digest_.UpdateFloats(row_logits);
-    const int32_t token = numerics::Argmax(row_logits.first(limits_.num_choosable));
     const bool has_draft = decoding && row < num_drafts;
     const bool right = has_draft && drafts[row] == token;
     SpeculationStats& stats = result_.speculation;
@@ -114,6 +148,8 @@ void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_
 void RunningSequence::Emit(int32_t token, bool drafted) {
   tokens_.push_back(token);
   result_.token_ids.push_back(token);
+  if (sampler_) sampler_->Push(token);
+  if (banned_) banned_->Push(token);
   const Clock::time_point now = Clock::now();
   if (!first_token_) {
     first_token_ = now;
@@ -125,7 +161,10 @@ void RunningSequence::Emit(int32_t token, bool drafted) {
                    std::find(limits_.eos_token_ids.begin(), limits_.eos_token_ids.end(), token) !=
                        limits_.eos_token_ids.end();
   const size_t shown = result_.text.size();
-  if (text_ && !eos) result_.text += text_->Push(token);
+  // Up to min_tokens nothing may end the text.
+  const bool may_stop =
+      static_cast<int64_t>(result_.token_ids.size()) > request_.sampling.min_tokens;
+  if (text_ && !eos) result_.text += text_->Push(token, may_stop);
   if (eos || (text_ && text_->stopped())) {
     End(FinishReason::kStop);
   } else if (Remaining() <= 0) {

@@ -13,13 +13,16 @@
 #include "base/sha256.h"
 #include "engine/text_stream.h"
 #include "engine/width_controller.h"
+#include "numerics/sampler.h"
 #include "state/sequence_state.h"
+#include "text/banned_strings.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {
 
 struct SequenceLimits {
-  int64_t context = 0;        // prompt and output tokens
+  int64_t context = 0;  // prompt and output tokens
+  int64_t vocab_size = 0;
   int64_t num_choosable = 0;  // ids from here on are padding columns of the head, never chosen
   std::span<const int32_t> eos_token_ids;
 };
@@ -30,7 +33,8 @@ class RunningSequence {
 
   // Reserves everything that decoding will need. `text` is absent if the request needs none.
   RunningSequence(RequestId id, Request request, SequenceState state, const SequenceLimits& limits,
-                  std::optional<TextStream> text);
+                  std::optional<TextStream> text,
+                  std::optional<BannedStrings> banned = std::nullopt);
 
   // Rows of the next block: the unconsumed prompt, at most `max_prompt_rows` of it, or the pending
   // token and drafts.
@@ -43,7 +47,8 @@ class RunningSequence {
 
   // Takes a step's logits [NumLogitRows, V] (host) for its `num_rows` rows: walks the block while
   // drafts are right, emits tokens, and moves the state past the accepted rows.
-  void Accept(int num_rows, std::span<const float> logits, int64_t vocab_size);
+  void Accept(int num_rows, std::span<const float> logits, int64_t vocab_size,
+              numerics::SamplerScratch& scratch);
 
   // Drafts to ask for after Accept, within the block, output and context limits.
   // `other_rows`: rows of other sequences in the step.
@@ -61,7 +66,8 @@ class RunningSequence {
   int64_t prompt_size() const { return prompt_size_; }
   // The prompt's tokens whose state a conversation keeps; a step ends there. 0: no conversation.
   int64_t keep_at() const { return keep_at_; }
-  int num_accepted_rows() const { return num_accepted_rows_; }  // of the last step
+  int num_accepted_rows() const { return num_accepted_rows_; }              // of the last step
+  numerics::Sampler* sampler() { return sampler_ ? &*sampler_ : nullptr; }  // null: greedy
   void StartClock();
 
   SequenceState state;
@@ -69,6 +75,8 @@ class RunningSequence {
   int num_drafts = 0;
 
  private:
+  // The token of one row; -1: it fails the request, and result_.error says why.
+  int32_t Choose(std::span<const float> logits, numerics::SamplerScratch& scratch);
   void Emit(int32_t token, bool drafted);
   void End(FinishReason reason);
   int64_t Remaining() const;  // tokens that may still be emitted
@@ -82,6 +90,8 @@ class RunningSequence {
   bool output_started_ = false;  // the whole prompt is consumed and a token chosen
   int num_accepted_rows_ = 0;
   std::optional<TextStream> text_;
+  std::optional<BannedStrings> banned_;
+  std::optional<numerics::Sampler> sampler_;  // refers to request_ and tokens
   Sha256 digest_;
   WidthController width_;
   std::optional<FinishReason> finish_reason_;

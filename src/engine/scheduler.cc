@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/check_sampling.h"
 #include "engine/engine_impl.h"
 
 namespace verbatim {
@@ -43,6 +44,7 @@ Status Engine::Impl::CheckRequest(const Request& request) const {
     return refuse("max_tokens", "at least 1", fmt::format("{}", request.max_tokens));
   }
   VERBATIM_RETURN_IF_ERROR(StopMatcher::Create(request.stop).status());
+  VERBATIM_RETURN_IF_ERROR(CheckSampling(request.sampling, vocab_size));
   VERBATIM_RETURN_IF_ERROR(CheckConversation(request));
   const SpeculationOptions& speculation = request.speculation;
   if (speculation.kind == SpeculationKind::kOff) return {};
@@ -141,9 +143,15 @@ std::unique_ptr<RunningSequence> Engine::Impl::MakeSequence(RequestId id, const 
     text = *std::move(stream);
   }
   const SequenceLimits limits = {.context = options.context,
+                                 .vocab_size = info.vocab_size,
                                  .num_choosable = num_choosable,
                                  .eos_token_ids = info.eos_token_ids};
-  return std::make_unique<RunningSequence>(id, request, state, limits, std::move(text));
+  std::optional<BannedStrings> banned;
+  if (!request.sampling.banned_strings.empty()) {
+    banned.emplace(tokenizer, request.sampling.banned_strings);
+  }
+  return std::make_unique<RunningSequence>(id, request, state, limits, std::move(text),
+                                           std::move(banned));
 }
 
 void Engine::Impl::Admit() {
@@ -213,7 +221,7 @@ void Engine::Impl::RunPlan() {
         planned.num_rows,
         std::span<const float>(host_logits.data() + planned.first_logit_row * vocab_size,
                                planned.num_logit_rows * vocab_size),
-        vocab_size);
+        vocab_size, *sampler_scratch);
   }
 }
 
@@ -239,6 +247,8 @@ void Engine::Impl::ProposeDrafts() {
                       .first_row = planned.first_row,
                       .num_rows = num_rows,
                       .last_row_waits = ends,
+                      .sampler = sequence.sampler(),
+                      .with_noise = sequence.request().speculation.draft_noise,
                       .max_drafts = sequence.MaxDrafts(costs, plan->num_rows() - planned.num_rows),
                       .drafts = sequence.drafts.data()});
       job_sequences.push_back(&sequence);

@@ -17,9 +17,10 @@ Expected<TextStream> TextStream::Create(std::shared_ptr<const Tokenizer> tokeniz
   return TextStream(IncrementalDetokenizer(std::move(tokenizer)), std::move(matcher), stop);
 }
 
-std::string_view TextStream::Push(int32_t token_id) {
+std::string_view TextStream::Push(int32_t token_id, bool may_stop) {
   const auto piece = detokenizer_.Append(token_id);
-  return piece.ok() ? stop_matcher_.Append(*piece).text : std::string_view();
+  if (!piece.ok()) return {};
+  return may_stop ? stop_matcher_.Append(*piece).text : *piece;
 }
 
 std::string TextStream::Finish() {

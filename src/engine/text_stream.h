@@ -22,8 +22,9 @@ class TextStream {
 
   // Both return the text that became safe; nothing more once a stop string matched. An id without a
   // token has no text.
-  // The view of Push is good until the next call.
-  std::string_view Push(int32_t token_id);
+  // The view of Push is good until the next call. Without `may_stop`, stop strings are not looked
+  // for in this token, nor across its border with the next.
+  std::string_view Push(int32_t token_id, bool may_stop = true);
   std::string Finish();
 
   bool stopped() const { return stop_matcher_.matched().has_value(); }

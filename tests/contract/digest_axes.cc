@@ -38,6 +38,39 @@ std::vector<Speculation> AllSpeculations() {
   return all;
 }
 
+std::vector<Sampling> AllSamplings(int64_t vocab_size) {
+  std::vector<LogitBias> bias;
+  std::vector<int32_t> banned;
+  for (int32_t id = 0; id < vocab_size; id += 7) bias.push_back({id, 1.5F - 0.25F * (id % 13)});
+  for (int32_t id = 3; id < vocab_size; id += 11) banned.push_back(id);
+  return {
+      {"temperature 0.8, top-p 0.95", {.temperature = 0.8F, .top_p = 0.95F, .seed = 42}},
+      {"temperature 1, top-k 20, min-p 0.05, another choice",
+       {.temperature = 1, .top_k = 20, .min_p = 0.05F, .seed = uint64_t{1} << 40, .choice = 3}},
+      {"temperature 0.8 alone, logprobs", {.temperature = 0.8F, .seed = 1, .logprobs = 5}},
+      {"penalties, greedy, logprobs",
+       {.repetition_penalty = 1.2F,
+        .frequency_penalty = 0.3F,
+        .presence_penalty = -0.2F,
+        .logprobs = 0}},
+      {"penalties at temperature 0.7",
+       {.repetition_penalty = 1.1F,
+        .frequency_penalty = 0.2F,
+        .presence_penalty = 0.4F,
+        .temperature = 0.7F,
+        .top_p = 0.9F,
+        .seed = 5}},
+      {"bias, bans and min tokens",
+       {.logit_bias = bias,
+        .banned_token_ids = banned,
+        .banned_strings = {"the", " and a"},
+        .min_tokens = 40,
+        .temperature = 0.6F,
+        .seed = 9,
+        .logprobs = 2}},
+  };
+}
+
 std::vector<EngineAxes> AllEngineAxes() {
   std::vector<EngineAxes> all;
   for (const std::string& target : cpu::AvailableTargets()) {

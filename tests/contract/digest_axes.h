@@ -11,6 +11,14 @@
 
 namespace verbatim::testing {
 
+// How an arm chooses its tokens, other than greedily.
+struct Sampling {
+  std::string name;
+  SamplingOptions options;
+};
+
+std::vector<Sampling> AllSamplings(int64_t vocab_size);
+
 // How an arm drafts. The replayed lists are made from the classic output, which the test has by
 // then.
 enum class DraftPattern { kNone, kAllRight, kAllWrong, kRandom };

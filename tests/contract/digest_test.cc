@@ -3,6 +3,7 @@
 // VERBATIM_FULL=1 runs all of it.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -21,6 +22,7 @@ constexpr size_t kLongPromptTokens =
     600;  // so that chunks of 256 and whole differ, and prefill crosses pages
 constexpr int kMaxNeighbours = 7;
 constexpr int kMaxTokens = 256;
+constexpr int kSampledTokens = 128;
 constexpr int64_t kContext = 1024;
 
 bool RunsEverything() {
@@ -31,6 +33,7 @@ bool RunsEverything() {
 struct Output {
   std::vector<int32_t> token_ids;
   std::string logits_sha256;
+  std::vector<uint32_t> logprobs;  // every number of Result::logprobs, as bits
   friend bool operator==(const Output&, const Output&) = default;
 };
 
@@ -89,12 +92,28 @@ Request MakeRequest(const std::vector<int32_t>& prompt, const Speculation& specu
   return request;
 }
 
+std::vector<uint32_t> LogprobBits(const Result& result) {
+  std::vector<uint32_t> bits;
+  const auto add = [&](float value) { bits.push_back(std::bit_cast<uint32_t>(value)); };
+  for (const TokenLogprobs& token : result.logprobs) {
+    add(token.raw);
+    add(token.processed);
+    for (const auto* top : {&token.top_raw, &token.top_processed}) {
+      for (const auto& [token_id, logprob] : *top) {
+        bits.push_back(static_cast<uint32_t>(token_id));
+        add(logprob);
+      }
+    }
+  }
+  return bits;
+}
+
 Output ToOutput(const Expected<Result>& result) {
   if (!result.ok()) {
     ADD_FAILURE() << result.status().message();
     return {};
   }
-  return {result->token_ids, result->logits_sha256};
+  return {result->token_ids, result->logits_sha256, LogprobBits(*result)};
 }
 
 class DigestTest : public ::testing::TestWithParam<TestModel> {
@@ -142,6 +161,61 @@ TEST_P(DigestTest, EqualOverSpeculationThreadsTargetsAndChunks) {
               static_cast<long long>(arms), kMaxTokens);
 }
 
+// The same for tokens that are drawn, penalised, biased and banned (issue 4, "what it must show"
+// 1).
+TEST_P(DigestTest, EqualHoweverTokensAreChosen) {
+  const TestModel& model = GetParam();
+  const auto prompts = ChoosePrompts(model.folder);
+  const auto speculations = AllSpeculations();
+  const bool full = RunsEverything();
+  const auto reference = LoadEngine(model.folder, {.target = "", .num_threads = 2}, 1);
+  const int64_t vocab_size = reference->info().vocab_size;
+  const auto samplings = AllSamplings(vocab_size);
+  const auto make = [&](int p, const Speculation& speculation, const Sampling& sampling,
+                        const std::vector<int32_t>& classic_output) {
+    Request request = MakeRequest(prompts[p], speculation, classic_output, vocab_size);
+    request.max_tokens = kSampledTokens;
+    request.sampling = sampling.options;
+    return request;
+  };
+  std::map<std::pair<size_t, int>, Output> classic;  // by sampling and prompt
+  std::set<std::vector<int32_t>> distinct;
+  for (size_t a = 0; a < samplings.size(); ++a) {
+    for (int p = 0; p < kNumPrompts; ++p) {
+      Output output = ToOutput(reference->Generate(make(p, {}, samplings[a], {})));
+      Request quiet = make(p, {}, samplings[a], {});
+      quiet.sampling.logprobs = quiet.sampling.logprobs < 0 ? 3 : -1;
+      const Output other = ToOutput(reference->Generate(quiet));
+      ASSERT_EQ(other.token_ids, output.token_ids) << samplings[a].name << ": logprobs change it";
+      ASSERT_EQ(other.logits_sha256, output.logits_sha256) << samplings[a].name;
+      distinct.insert(output.token_ids);
+      classic[{a, p}] = std::move(output);
+    }
+  }
+  EXPECT_EQ(distinct.size(), classic.size()) << "two ways of choosing gave one output";
+  int64_t arms = 0;
+  int64_t index = 0;
+  for (const EngineAxes& axes : AllEngineAxes()) {
+    const auto engine = LoadEngine(model.folder, axes, 1);
+    ASSERT_NE(engine, nullptr);
+    // Coprime to 17 speculations x 9 prompts x 6 samplings, as above.
+    const int64_t step = axes.target == "scalar" ? 1013 : 139;
+    for (size_t s = 0; s < speculations.size(); ++s) {
+      for (const auto& [key, expected] : classic) {
+        if (!full && index++ % step != 0) continue;
+        const auto& [a, p] = key;
+        const Output output =
+            ToOutput(engine->Generate(make(p, speculations[s], samplings[a], expected.token_ids)));
+        ASSERT_TRUE(output == expected) << axes.Name() << ", " << speculations[s].name << ", "
+                                        << samplings[a].name << ", prompt " << p;
+        ++arms;
+      }
+    }
+  }
+  std::printf("%s: %lld arms of %d sampled tokens equal\n", model.name.c_str(),
+              static_cast<long long>(arms), kSampledTokens);
+}
+
 // Sequences that start and end at other times, each with another speculation, in shared steps.
 TEST_P(DigestTest, EqualWhateverTheNeighbours) {
   const TestModel& model = GetParam();
@@ -149,6 +223,18 @@ TEST_P(DigestTest, EqualWhateverTheNeighbours) {
   const auto prompts = ChoosePrompts(model.folder);
   const auto speculations = AllSpeculations();
   const bool full = RunsEverything();
+  const SamplingOptions drawing = {
+      .frequency_penalty = 0.1F, .temperature = 0.9F, .top_p = 0.9F, .seed = 3, .logprobs = 1};
+  std::vector<Output> drawn;
+  const auto reference = LoadEngine(model.folder, {.target = "", .num_threads = 2}, 1);
+  for (int p = 0; p < kMaxNeighbours + 1; ++p) {
+    Request request = MakeRequest(prompts[p], {}, {}, 0);
+    request.sampling = drawing;
+    drawn.push_back(ToOutput(reference->Generate(request)));
+  }
+  const auto expected_of = [&](int p) -> const Output& {
+    return p % 2 == 1 ? drawn[p] : classic[p];
+  };
   std::vector<EngineAxes> engines = {{"", 2, 64}, {"", 1, 7}, {"", 2, 0}};
   if (full) engines = AllEngineAxes();
   for (const EngineAxes& axes : engines) {
@@ -163,8 +249,10 @@ TEST_P(DigestTest, EqualWhateverTheNeighbours) {
         while (submitted <= neighbours && step >= 37 * submitted) {
           const Speculation& speculation =
               speculations[(submitted * 5 + neighbours) % speculations.size()];
-          auto request = MakeRequest(prompts[submitted], speculation, classic[submitted].token_ids,
-                                     engine->info().vocab_size);
+          auto request = MakeRequest(prompts[submitted], speculation,
+                                     expected_of(submitted).token_ids, engine->info().vocab_size);
+          // Every second one draws its tokens; neighbours share steps, scratch and noise functions.
+          if (submitted % 2 == 1) request.sampling = drawing;
           const auto id = engine->Submit(std::move(request));
           ASSERT_TRUE(id.ok()) << id.status().message();
           prompt_of[*id] = submitted++;
@@ -172,7 +260,7 @@ TEST_P(DigestTest, EqualWhateverTheNeighbours) {
         if (!engine->Step() && submitted > neighbours) break;
       }
       for (const auto& [id, p] : prompt_of) {
-        ASSERT_TRUE(ToOutput(engine->TakeResult(id)) == classic[p])
+        ASSERT_TRUE(ToOutput(engine->TakeResult(id)) == expected_of(p))
             << axes.Name() << ", " << neighbours << " neighbours, prompt " << p;
       }
     }

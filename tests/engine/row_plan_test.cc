@@ -11,6 +11,11 @@ namespace {
 constexpr int64_t kVocab = 4;
 constexpr float kChooseTwo[kVocab] = {0, 1, 3, 2};  // logits whose argmax is 2
 
+void Accept(RunningSequence& sequence, int num_rows, std::span<const float> logits) {
+  numerics::SamplerScratch scratch(kVocab);
+  sequence.Accept(num_rows, logits, kVocab, scratch);
+}
+
 std::unique_ptr<RunningSequence> Sequence(std::vector<int32_t> prompt) {
   Request request;
   request.prompt_token_ids = std::move(prompt);
@@ -34,7 +39,7 @@ TEST(RowPlan, CutsPromptsIntoChunksAndAsksForTheLastRowsLogits) {
   EXPECT_EQ(Copy(plan.tokens()), (std::vector<int32_t>{0, 1, 2}));
   EXPECT_TRUE(plan.logit_rows().empty());
   EXPECT_FALSE(plan.decode_only());
-  sequences[0]->Accept(3, {}, kVocab);
+  Accept(*sequences[0], 3, {});
   plan.Build(sequences);
   EXPECT_EQ(Copy(plan.tokens()), (std::vector<int32_t>{3, 1}));
   EXPECT_EQ(plan.step().sequences[0].first_position, 3);
@@ -45,7 +50,7 @@ TEST(RowPlan, CutsPromptsIntoChunksAndAsksForTheLastRowsLogits) {
 TEST(RowPlan, BlocksHoldTheTokenAndItsDrafts) {
   std::vector<std::unique_ptr<RunningSequence>> sequences;
   sequences.push_back(Sequence({0, 1}));
-  sequences[0]->Accept(2, kChooseTwo, kVocab);
+  Accept(*sequences[0], 2, kChooseTwo);
   sequences[0]->drafts = {3, kImpossibleToken};
   sequences[0]->SetNumDrafts(2);
   RowPlan plan(16, 2, 3);
@@ -62,7 +67,7 @@ TEST(RowPlan, DecodingComesFirstAndPromptsFillTheBudget) {
   std::vector<std::unique_ptr<RunningSequence>> sequences;
   sequences.push_back(Sequence({1, 1, 1, 1, 1, 1, 1, 1}));
   sequences.push_back(Sequence({0}));
-  sequences[1]->Accept(1, kChooseTwo, kVocab);
+  Accept(*sequences[1], 1, kChooseTwo);
   RowPlan plan(5, 2, 100);
   plan.Build(sequences);
   ASSERT_EQ(plan.planned().size(), 2u);
@@ -74,12 +79,12 @@ TEST(RowPlan, DecodingComesFirstAndPromptsFillTheBudget) {
 
 TEST(RunningSequence, WalksTheBlockWhileDraftsAreRight) {
   auto sequence = Sequence({0, 1});
-  sequence->Accept(2, kChooseTwo, kVocab);
+  Accept(*sequence, 2, kChooseTwo);
   sequence->drafts = {2, 2, 1};
   sequence->SetNumDrafts(3);
   std::vector<float> logits;
   for (int row = 0; row < 4; ++row) logits.insert(logits.end(), kChooseTwo, kChooseTwo + kVocab);
-  sequence->Accept(4, logits, kVocab);
+  Accept(*sequence, 4, logits);
   // 2 drafts right, the third wrong: two drafts and the choice in place of the third are emitted.
   EXPECT_EQ(Copy(sequence->tokens()), (std::vector<int32_t>{0, 1, 2, 2, 2, 2}));
   EXPECT_EQ(sequence->num_accepted_rows(), 3);
@@ -89,12 +94,12 @@ TEST(RunningSequence, WalksTheBlockWhileDraftsAreRight) {
 
 TEST(RunningSequence, TheLastTokenIsNotConsumedEvenIfDrafted) {
   auto sequence = Sequence({0, 1});
-  sequence->Accept(2, kChooseTwo, kVocab);  // 1 of 10 tokens
+  Accept(*sequence, 2, kChooseTwo);  // 1 of 10 tokens
   sequence->drafts = {2, 2, 2, 2, 2, 2, 2, 2, 2};
   sequence->SetNumDrafts(9);  // one more than could be used: the end falls on a right draft
   std::vector<float> logits;
   for (int row = 0; row < 10; ++row) logits.insert(logits.end(), kChooseTwo, kChooseTwo + kVocab);
-  sequence->Accept(10, logits, kVocab);
+  Accept(*sequence, 10, logits);
   ASSERT_TRUE(sequence->ended());
   EXPECT_EQ(sequence->state.num_consumed,
             2 + 9);  // 10 tokens emitted, the last is pending for ever
@@ -105,7 +110,7 @@ TEST(RunningSequence, ANanLogitFailsTheRequest) {
   auto sequence = Sequence({0, 1});
   std::vector<float> logits(kChooseTwo, kChooseTwo + kVocab);
   logits[0] = std::numeric_limits<float>::quiet_NaN();
-  sequence->Accept(2, logits, kVocab);
+  Accept(*sequence, 2, logits);
   ASSERT_TRUE(sequence->ended());
   const Result result = sequence->TakeResult();
   EXPECT_EQ(result.finish_reason, FinishReason::kError);
