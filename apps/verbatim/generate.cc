@@ -4,6 +4,7 @@
 #include "apps/verbatim/generation.h"
 #include "apps/verbatim/json_output.h"
 #include "apps/verbatim/model_options.h"
+#include "apps/verbatim/sampling_options.h"
 #include "apps/verbatim/verbs.h"
 
 namespace verbatim::cli {
@@ -15,6 +16,11 @@ Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal) {
     return MakeError(StatusCode::kInvalidArgument, "--chat", "--prompt or --file beside it",
                      "--ids", "--prompt TEXT");
   }
+  if (line.Given("logprobs") && !line.Given("json")) {
+    return MakeError(StatusCode::kInvalidArgument, "--logprobs", "--json beside it", "none",
+                     "--json");
+  }
+  VERBATIM_ASSIGN_OR_RETURN(const SamplingArguments arguments, SamplingArguments::Read(line));
   VERBATIM_ASSIGN_OR_RETURN(const SpeculationOptions speculation, ReadSpeculation(line));
   VERBATIM_ASSIGN_OR_RETURN(const PromptInput prompt, ReadPrompt(line));
   options.with_mtp = speculation.kind == SpeculationKind::kMtp;
@@ -24,6 +30,12 @@ Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal) {
   VERBATIM_ASSIGN_OR_RETURN(request.prompt_token_ids,
                             PromptTokenIds(prompt, line.Given("chat"), *engine));
   const std::vector<int32_t> prompt_token_ids = request.prompt_token_ids;
+  SamplingOptions sampling = arguments.Resolve(engine->info());
+  sampling.min_tokens = line.Number("min-tokens");
+  if (line.Given("logprobs")) sampling.logprobs = static_cast<int>(line.Number("logprobs"));
+  terminal.Note(
+      terminal.OnError(Style::kDim, "sampling: " + SamplingSummary(sampling, engine->info())));
+  request.sampling = sampling;
   request.max_tokens = line.Number("max-tokens");
   request.stop = line.Texts("stop");
   request.ignore_eos = line.Given("ignore-eos");
@@ -38,8 +50,8 @@ Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal) {
   VERBATIM_ASSIGN_OR_RETURN(const Result result,
                             RunRequest(*engine, std::move(request), signals, sink));
   if (line.Given("json")) {
-    VERBATIM_RETURN_IF_ERROR(
-        terminal.Write(GenerateJson(engine->info(), speculation, prompt_token_ids, result) + "\n"));
+    VERBATIM_RETURN_IF_ERROR(terminal.Write(
+        GenerateJson(engine->info(), speculation, sampling, prompt_token_ids, result) + "\n"));
   } else if (isatty(STDOUT_FILENO) == 1) {
     VERBATIM_RETURN_IF_ERROR(terminal.Write("\n"));  // for the shell's next line, not the answer's
   }

@@ -31,6 +31,55 @@ void WriteTimings(int64_t prompt_tokens, const Result& result, JsonWriter& json)
   json.EndObject();
 }
 
+void WriteTop(std::string_view key, std::span<const TokenLogprob> top, JsonWriter& json) {
+  json.Key(key).BeginArray();
+  for (const auto& [token_id, logprob] : top) {
+    json.BeginObject().Key("token_id").Integer(token_id).Key("logprob").Float(logprob).EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteLogprobs(const Result& result, JsonWriter& json) {
+  json.Key("logprobs").BeginArray();
+  for (size_t i = 0; i < result.logprobs.size(); ++i) {
+    const TokenLogprobs& token = result.logprobs[i];
+    json.BeginObject();
+    json.Key("token_id").Integer(result.token_ids[i]);
+    json.Key("logprob").Float(token.raw);
+    WriteTop("top", token.top_raw, json);
+    json.Key("processed_logprob").Float(token.processed);
+    WriteTop("processed_top", token.top_processed, json);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteSampling(const SamplingOptions& sampling, const EngineInfo& info, JsonWriter& json) {
+  json.Key("sampling").BeginObject();
+  json.Key("temperature").Float(sampling.temperature);
+  json.Key("top_k").Integer(sampling.top_k);
+  json.Key("top_p").Float(sampling.top_p);
+  json.Key("min_p").Float(sampling.min_p);
+  json.Key("seed").Integer(static_cast<int64_t>(sampling.seed));
+  json.Key("repetition_penalty").Float(sampling.repetition_penalty);
+  json.Key("presence_penalty").Float(sampling.presence_penalty);
+  json.Key("frequency_penalty").Float(sampling.frequency_penalty);
+  json.Key("logit_bias").BeginObject();
+  for (const auto& [token_id, bias] : sampling.logit_bias) {
+    json.Key(fmt::format("{}", token_id)).Float(bias);
+  }
+  json.EndObject();
+  json.Key("banned_token_ids").Integers(std::span<const int32_t>(sampling.banned_token_ids));
+  json.Key("banned_strings").BeginArray();
+  for (const std::string& text : sampling.banned_strings) json.String(text);
+  json.EndArray();
+  json.Key("min_tokens").Integer(sampling.min_tokens);
+  json.Key("model_defaults").BeginArray();
+  for (const std::string& field : info.default_sampling_fields) json.String(field);
+  json.EndArray();
+  json.EndObject();
+}
+
 void WriteSpeculation(const SpeculationOptions& options, const SpeculationStats& stats,
                       JsonWriter& json) {
   const auto positions = static_cast<size_t>(DraftPositions(stats));
@@ -116,7 +165,8 @@ int DraftPositions(const SpeculationStats& stats) {
 }
 
 std::string GenerateJson(const EngineInfo& info, const SpeculationOptions& speculation,
-                         std::span<const int32_t> prompt_token_ids, const Result& result) {
+                         const SamplingOptions& sampling, std::span<const int32_t> prompt_token_ids,
+                         const Result& result) {
   const auto prompt_tokens = static_cast<int64_t>(prompt_token_ids.size());
   const auto completion_tokens = static_cast<int64_t>(result.token_ids.size());
   JsonWriter json;
@@ -131,6 +181,8 @@ std::string GenerateJson(const EngineInfo& info, const SpeculationOptions& specu
   json.Key("completion_tokens").Integer(completion_tokens);
   json.Key("total_tokens").Integer(prompt_tokens + completion_tokens);
   json.EndObject();
+  if (sampling.logprobs >= 0) WriteLogprobs(result, json);
+  WriteSampling(sampling, info, json);
   WriteTimings(prompt_tokens, result, json);
   WriteSpeculation(speculation, result.speculation, json);
   WriteContract(info, json);

@@ -19,7 +19,8 @@ int64_t TimedTokens(const Result& result);
 int DraftPositions(const SpeculationStats& stats);
 
 std::string GenerateJson(const EngineInfo& info, const SpeculationOptions& speculation,
-                         std::span<const int32_t> prompt_token_ids, const Result& result);
+                         const SamplingOptions& sampling, std::span<const int32_t> prompt_token_ids,
+                         const Result& result);
 
 std::string ScoreJson(const EngineInfo& info, const ScoreRequest& request,
                       const ScoreResult& result);

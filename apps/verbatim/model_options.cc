@@ -162,6 +162,11 @@ Expected<SpeculationOptions> ReadSpeculation(const CommandLine& line) {
                       fmt::format("exact, strict or greedy beside --spec {}", spec.text), "off",
                       "--contract exact");
   }
+  if (speculation.kind != SpeculationKind::kMtp && line.Given("draft-noise")) {
+    return UsageError("--draft-noise", "--spec mtp beside it", fmt::format("--spec {}", spec.text),
+                      "--spec mtp");
+  }
+  speculation.draft_noise = line.Text("draft-noise") == "on";
   speculation.automatic = line.Text("draft-tokens") == "auto";
   // The most that auto may choose from.
   speculation.draft_tokens =

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace verbatim::cli {
 namespace {
@@ -15,6 +16,9 @@ std::string Domain(const OptionSpec& option) {
   if (option.kind == ValueKind::kInteger) {
     if (option.only.empty()) parts.push_back(fmt::format("{} to {}", option.min, option.max));
     for (int64_t value : option.only) parts.push_back(fmt::format("{}", value));
+  }
+  if (option.kind == ValueKind::kDecimal) {
+    parts.push_back(fmt::format("{} to {}", option.least, option.most));
   }
   for (const Word& word : option.words) {
     if (word.text != word.canonical) continue;  // aliases work but are not advertised
@@ -52,6 +56,13 @@ bool ParseInteger(std::string_view text, int64_t* value) {
   return error == std::errc() && rest == end && !text.empty();
 }
 
+bool ParseDecimal(std::string_view text, double* value) {
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [rest, error] = std::from_chars(begin, end, *value);
+  return error == std::errc() && rest == end && std::isfinite(*value);
+}
+
 std::string OptionLabel(const OptionSpec& option) {
   return option.positional ? std::string(option.name) : fmt::format("--{}", option.name);
 }
@@ -81,6 +92,10 @@ Expected<OptionValue> ParseOptionValue(const OptionSpec& option, std::string_vie
   if (option.kind == ValueKind::kInteger && ParseInteger(text, &value.number) &&
       value.number >= option.min && value.number <= option.max &&
       (option.only.empty() || std::ranges::count(option.only, value.number) != 0)) {
+    return value;
+  }
+  if (option.kind == ValueKind::kDecimal && ParseDecimal(text, &value.decimal) &&
+      value.decimal >= option.least && value.decimal <= option.most) {
     return value;
   }
   return MakeError(StatusCode::kInvalidArgument, OptionLabel(option), Domain(option), Shown(text),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/verbatim/sampling_options.h"
 #include "numerics/rotary.h"
 #include "verbatim/request.h"
 
@@ -182,6 +183,15 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .verbs = {Verb::kGenerate, Verb::kDemo, Verb::kBench},
        .help = "Drafts per block, 1 to 15 (a block is one row more); auto chooses from measured "
                "acceptance and cost"},
+      {.name = "draft-noise",
+       .kind = ValueKind::kWord,
+       .value_name = "on|off",
+       .words = {{"on", "on"}, {"off", "off"}},
+       .default_value = "on",
+       .section = kSpeculationSection,
+       .verbs = {Verb::kGenerate},
+       .help = "Whether the MTP head draws with the noise of the choice at temperatures above 0; "
+               "off drafts its most probable token and is for measuring"},
       {.name = "contract",
        .kind = ValueKind::kWord,
        .value_name = "exact|strict|greedy|off",
@@ -402,7 +412,7 @@ std::vector<OptionSpec> OutputOptions() {
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
   for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
-                    ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), OutputOptions()}) {
+                    SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -33,6 +33,7 @@ struct VerbSpec {
 enum class ValueKind : uint8_t {
   kFlag,     // takes no value; may be repeated
   kInteger,  // in [min, max], or one of the words
+  kDecimal,  // in [least, most]
   kWord,     // one of the words
   kText,     // any text
 };
@@ -54,6 +55,7 @@ struct OptionSpec {
   // or among others between bars, mean what they say.
   std::string_view value_name = {};
   int64_t min = 0, max = 0;        // kInteger
+  double least = 0, most = 0;      // kDecimal
   std::vector<int64_t> only = {};  // kInteger: if not empty, the only values in [min, max] allowed
   std::vector<Word> words = {};    // kInteger, kWord
   bool repeated = false;           // may be given more than once, all values count
