@@ -30,6 +30,7 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
+    path_.back() = name;
     if (keys_.back().insert(name).second) return true;
     expected_ = "each key once in an object";
     received_ = fmt::format("key \"{}\" twice", name.substr(0, 200));
@@ -53,19 +54,30 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
   }
   bool Open() {
     keys_.emplace_back();
+    path_.emplace_back();
     if (static_cast<int>(keys_.size()) <= limits_.max_depth) return Value();
     expected_ = fmt::format("JSON at most {} levels deep", limits_.max_depth);
-    received_ = "more";
+    received_ = fmt::format("more{}", Place());
     return false;
   }
   bool Close() {
     keys_.pop_back();
+    path_.pop_back();
     return true;
+  }
+  // " in a.b", the keys on the way; nothing if there are none.
+  std::string Place() const {
+    std::string place;
+    for (const std::string& name : path_) {
+      if (!name.empty()) place += (place.empty() ? " in " : ".") + name.substr(0, 200);
+    }
+    return place;
   }
 
   const JsonLimits limits_;
   int64_t values_ = 0;
   std::vector<std::unordered_set<std::string>> keys_;  // of the open objects (arrays: empty)
+  std::vector<std::string> path_;                      // the last key of each of them
 };
 
 }  // namespace

@@ -49,10 +49,15 @@ Expected<QuantizationConfig> ParseBlock(const nlohmann::json& json, const JsonFi
   config.present = true;
   VERBATIM_RETURN_IF_ERROR(ReadParameters(block, &config.defaults));
   for (const auto& [key, value] : json.items()) {
-    // Scalars other than booleans are settings (bits, group_size, mode, ...), not paths.
-    if (!value.is_object() && !value.is_boolean()) continue;
+    // A path has dots; settings (bits, group_size, mode, ...) have none.
+    const bool scalar = !value.is_object() && !value.is_boolean();
+    if (scalar && (value.is_null() || key.find('.') == key.npos)) continue;
     const CanonicalName name = CanonicalizePath(key, role);
     if (name.origin == TensorOrigin::kVision || name.origin == TensorOrigin::kUnknown) continue;
+    if (scalar) {
+      return MakeError(StatusCode::kCorrupt, block.Where(key), "an object, true or false",
+                       JsonForMessage(value));
+    }
     std::optional<AffineParameters> parameters = config.defaults;
     if (value.is_object()) {
       VERBATIM_ASSIGN_OR_RETURN(const JsonFields entry, block.Object(key));

@@ -260,7 +260,8 @@ Expected<Qwen35Config> ParseQwen35Config(const nlohmann::json& json,
   VERBATIM_RETURN_IF_ERROR(ParseLayerTypes(text, &config));
   VERBATIM_RETURN_IF_ERROR(ParseRope(text, &config));
   VERBATIM_ASSIGN_OR_RETURN(config.rms_norm_eps, text.Number("rms_norm_eps"));
-  if (!(config.rms_norm_eps > 0 && config.rms_norm_eps < 1)) {
+  // Added in binary32, where it must not vanish.
+  if (!(static_cast<float>(config.rms_norm_eps) > 0 && config.rms_norm_eps < 1)) {
     return MakeError(StatusCode::kCorrupt, text.Where("rms_norm_eps"), "a number between 0 and 1",
                      fmt::format("{}", config.rms_norm_eps));
   }

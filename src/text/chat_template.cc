@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "text/ffi_support.h"
+#include "text/json_depth.h"
 
 namespace verbatim {
 namespace {
@@ -92,8 +93,9 @@ Expected<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& folder) {
   if (exists(config_path)) {
     VERBATIM_ASSIGN_OR_RETURN(const std::string text, ReadTextFile(config_path, kMaxConfigBytes));
     config = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (!config.is_object()) {
-      return MakeError(StatusCode::kCorrupt, config_path.string(), "a JSON object",
+    if (!config.is_object() || !WithinDepth(config)) {
+      return MakeError(StatusCode::kCorrupt, config_path.string(),
+                       "a JSON object at most " + std::to_string(kMaxJsonDepth) + " levels deep",
                        "something else", "fetching the file again");
     }
     result.special_tokens_ = SpecialTokens(config);
@@ -164,6 +166,10 @@ Expected<std::string> ChatTemplate::Render(const ordered_json& messages,
   if (!messages.is_array()) return invalid("a list of messages", messages.type_name());
   if (!options.tools.is_null() && !options.tools.is_array()) {
     return invalid("tools as a list", options.tools.type_name());
+  }
+  for (const ordered_json* value : {&messages, &options.tools, &options.kwargs}) {
+    if (WithinDepth(*value)) continue;
+    return invalid("JSON at most " + std::to_string(kMaxJsonDepth) + " levels deep", "more");
   }
   ordered_json context = special_tokens_;
   context["messages"] = ordered_json::array();

@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "text/ffi_support.h"
+#include "text/json_depth.h"
 #include "text/token_bytes.h"
 #include "text/utf8.h"
 
@@ -80,13 +81,16 @@ Tokenizer::~Tokenizer() { vtf_tokenizer_free(handle_); }
 Status Tokenizer::AddConfigTokens(std::string_view config_json, std::string_view where) {
   const std::string file = std::string(where) + "/tokenizer_config.json";
   const auto config = nlohmann::json::parse(config_json, nullptr, /*allow_exceptions=*/false);
-  if (!config.is_object()) {
-    return MakeError(StatusCode::kCorrupt, file, "a JSON object", "something else",
-                     "fetching the file again");
+  if (!config.is_object() || !WithinDepth(config)) {
+    return MakeError(StatusCode::kCorrupt, file,
+                     "a JSON object at most " + std::to_string(kMaxJsonDepth) + " levels deep",
+                     "something else", "fetching the file again");
   }
   if (const auto eos = config.find("eos_token"); eos != config.end()) {
     if (eos->is_string()) eos_token_ = eos->get<std::string>();
-    if (eos->is_object()) eos_token_ = eos->value("content", std::string());
+    if (eos->is_object() && eos->contains("content") && (*eos)["content"].is_string()) {
+      eos_token_ = (*eos)["content"].get<std::string>();
+    }
   }
   const auto found = config.find("added_tokens_decoder");
   if (found == config.end() || !found->is_object()) return {};

@@ -1,37 +1,22 @@
-// Replays the fuzzers' seeds, and each seed truncated and damaged, as an ordinary test.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-
-#include "checkpoint/synthetic.h"
+// Replays the seeds of the checkpoint layer's fuzzers as an ordinary test.
 #include "fuzz/fuzz_entries.h"
+#include "fuzz/replay.h"
 
 namespace verbatim {
 namespace {
 
-void Replay(const char* kind, void (*entry)(std::span<const std::byte>)) {
-  int seeds = 0;
-  const auto run = [&](const std::string& bytes) { entry(std::as_bytes(std::span(bytes))); };
-  for (const auto& file : std::filesystem::directory_iterator(
-           std::string(VERBATIM_SOURCE_DIR "/tests/fuzz/seeds/") + kind)) {
-    ++seeds;
-    const std::string seed = testing::ReadFile(file.path());
-    run(seed);
-    // 64 places spread over the file keep this within a second.
-    for (size_t i = 0; i < 64; ++i) {
-      const size_t at = seed.size() * i / 64;
-      run(seed.substr(0, at));
-      std::string damaged = seed;
-      if (!damaged.empty()) damaged[at] = static_cast<char>(damaged[at] ^ (1 << (i % 8)));
-      run(damaged);
-    }
-  }
-  EXPECT_GE(seeds, 5);
+constexpr size_t kPlaces = 64;  // keeps all within a second
+
+TEST(FuzzReplay, Safetensors) { fuzz::ReplaySeeds("safetensors", kPlaces, fuzz::FuzzSafetensors); }
+TEST(FuzzReplay, Config) { fuzz::ReplaySeeds("config", kPlaces, fuzz::FuzzConfig); }
+TEST(FuzzReplay, Quantization) {
+  fuzz::ReplaySeeds("quantization", kPlaces, fuzz::FuzzQuantization);
 }
-
-TEST(FuzzReplay, Safetensors) { Replay("safetensors", fuzz::FuzzSafetensors); }
-
-TEST(FuzzReplay, Config) { Replay("config", fuzz::FuzzConfig); }
+TEST(FuzzReplay, GenerationConfig) {
+  fuzz::ReplaySeeds("generation_config", kPlaces, fuzz::FuzzGenerationConfig);
+}
+TEST(FuzzReplay, ShardIndex) { fuzz::ReplaySeeds("shard_index", kPlaces, fuzz::FuzzShardIndex); }
+TEST(FuzzReplay, HubCache) { fuzz::ReplaySeeds("hub_cache", kPlaces, fuzz::FuzzHubCache); }
 
 }  // namespace
 }  // namespace verbatim

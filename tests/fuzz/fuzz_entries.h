@@ -14,6 +14,19 @@ void FuzzSafetensors(std::span<const std::byte> bytes);
 // A config.json; from the first NUL byte on, a generation_config.json.
 void FuzzConfig(std::span<const std::byte> bytes);
 
+// The quantization block of a config.json; from the first NUL byte on, one --override of quantize.
+void FuzzQuantization(std::span<const std::byte> bytes);
+
+// A generation_config.json.
+void FuzzGenerationConfig(std::span<const std::byte> bytes);
+
+// A model.safetensors.index.json beside two shards, x.safetensors and y.safetensors, of one tensor
+// each, x and y.
+void FuzzShardIndex(std::span<const std::byte> bytes);
+
+// A model id; from the first NUL byte on, the content of refs/main of org/name in a hub cache.
+void FuzzHubCache(std::span<const std::byte> bytes);
+
 }  // namespace verbatim::fuzz
 
 #endif  // VERBATIM_TESTS_FUZZ_FUZZ_ENTRIES_H_

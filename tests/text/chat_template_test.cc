@@ -156,6 +156,10 @@ TEST_F(ChatTemplateFolder, DamagedConfigs) {
     Write("tokenizer_config.json", config);
     EXPECT_EQ(RenderOrError(), "corrupt") << config;
   }
+  // Printed into an error, it would use up the stack.
+  Write("tokenizer_config.json",
+        R"({"chat_template": )" + std::string(1000000, '[') + std::string(1000000, ']') + "}");
+  EXPECT_EQ(RenderOrError(), "corrupt");
   Write("tokenizer_config.json", "{}");
   Write("chat_template.jinja", "\xFF");
   EXPECT_EQ(RenderOrError(), "corrupt");
@@ -221,6 +225,8 @@ TEST(ChatTemplateTest, BadRequestsAreErrors) {
   EXPECT_EQ(code("text", {}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code(ordered_json::array({1}), {}), StatusCode::kInvalidArgument);
   EXPECT_EQ(code({{{"role", "user"}, {"content", "\xFF"}}}, {}), StatusCode::kInvalidArgument);
+  const std::string deep = std::string(1000000, '[') + std::string(1000000, ']');
+  EXPECT_EQ(code(ordered_json::parse(deep), {}), StatusCode::kInvalidArgument);
   options.kwargs = {{"messages", 1}};
   EXPECT_EQ(code(kUser, options), StatusCode::kInvalidArgument);
   options.kwargs = ordered_json::array({1});

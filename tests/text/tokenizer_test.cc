@@ -134,6 +134,9 @@ TEST(TokenizerTest,
   EXPECT_TRUE((*good)->IsSpecial(1025));
   EXPECT_EQ(*(*good)->Encode("<extra><|more|>"), (std::vector<int32_t>{1024, 1025}));
 
+  // Refused before it is printed into an error, which would use up the stack.
+  const std::string deep = R"({"added_tokens_decoder": {"x": )" + std::string(1000000, '[') +
+                           std::string(1000000, ']') + "}}";
   for (const char* config : {
            R"({"added_tokens_decoder": {"1030": {"content": "<extra>"}}})",  // a gap
            R"({"added_tokens_decoder": {"3": {"content": "<|im_end|>"}}})",  // another id
@@ -143,10 +146,27 @@ TEST(TokenizerTest,
            R"({"added_tokens_decoder": {"1024": {"content": ""}}})",
            R"([])",
            "{",
+           deep.c_str(),
        }) {
     const auto bad = Tokenizer::FromJson(json, config, "test");
     ASSERT_FALSE(bad.ok()) << config;
     EXPECT_EQ(bad.status().code(), StatusCode::kCorrupt) << bad.status().message();
+  }
+}
+
+TEST(TokenizerTest, EndOfSequenceTokenAsTextOrObject) {
+  const std::string json = ReadFile(NanoFolder() / "tokenizer.json");
+  const auto eos = [&](const char* config) {
+    const auto loaded = Tokenizer::FromJson(json, config, "test");
+    EXPECT_TRUE(loaded.ok()) << loaded.status().message();
+    return loaded.ok() ? (*loaded)->eos_token_id() : std::nullopt;
+  };
+  const std::optional<int32_t> id = eos(R"({"eos_token": "<|im_end|>"})");
+  EXPECT_TRUE(id.has_value());
+  EXPECT_EQ(eos(R"({"eos_token": {"content": "<|im_end|>"}})"), id);
+  for (const char* none : {R"({"eos_token": null})", R"({"eos_token": {"content": 5}})",
+                           R"({"eos_token": {}})", R"({"eos_token": "nothing"})", "{}"}) {
+    EXPECT_EQ(eos(none), std::nullopt) << none;
   }
 }
 
