@@ -48,11 +48,13 @@ dev: build/dev/build.ninja  ## Build everything with -O1 -g and warnings as erro
 setup:  ## Check the prerequisites and install missing packages
 	@tools/setup.sh build
 
-.PHONY: setup-check setup-fuzz
+.PHONY: setup-check setup-fuzz setup-arm64
 setup-check:
 	@tools/setup.sh check
 setup-fuzz:
 	@tools/setup.sh fuzz
+setup-arm64:
+	@tools/setup.sh arm64
 
 # Ninja configures again by itself when a CMakeLists.txt changes; make does it for the presets.
 build/%/build.ninja: CMakePresets.json | setup
@@ -95,6 +97,12 @@ tsan: build/tsan/build.ninja  ## Build and test with the thread sanitizer
 	@$(WITH_CARGO) cmake --build build/tsan
 	@$(NO_ASLR) $(CTEST) --preset tsan
 
+.PHONY: test-arm64
+test-arm64: | setup-arm64  ## Cross-build for aarch64; kernels and a digest under qemu-user
+	@$(WITH_CARGO) cmake --preset arm64 -DVERBATIM_WARNINGS_AS_ERRORS=$(WERROR)
+	@$(WITH_CARGO) cmake --build --preset arm64
+	@$(CTEST) --preset arm64
+
 .PHONY: fuzz
 fuzz: | setup-fuzz  ## Run every fuzz target for FUZZ_SECONDS (60)
 	@$(WITH_CARGO) cmake --preset fuzz -DVERBATIM_FUZZ_SECONDS=$(FUZZ_SECONDS)
@@ -135,4 +143,4 @@ check-tidy: setup-check build/release/build.ninja  ## clang-tidy
 .PHONY: help
 help:  ## This list
 	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*##/ {printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*##/ {printf "  make %-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)

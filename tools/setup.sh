@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # Checks the prerequisites and installs missing Debian packages. Idempotent, keeps no stamp; not for building.
-#   tools/setup.sh [build|check|fuzz]   what the named work needs (check and fuzz include build)
-#   tools/setup.sh --cargo-dir          prints the folder of the cargo to use, for PATH
+#   tools/setup.sh [build|check|fuzz|arm64]   what the named work needs (each includes build)
+#   tools/setup.sh --cargo-dir                prints the folder of the cargo to use, for PATH
 set -u
 
 readonly MIN_CARGO="1.85"  # the edition 2024 crates behind src/text/ffi need it
 readonly MIN_GCC=12        # Debian 12's; C++20 with <span>, <bit>, constexpr std::vector
 readonly MIN_CLANG=16      # the first that compiles libstdc++ 12's <ranges>
-readonly BUILD_PACKAGES="ca-certificates ccache cmake libcli11-dev libfmt-dev libgmock-dev libgtest-dev \
+readonly BUILD_PACKAGES="ca-certificates ccache cmake libcli11-dev libedit-dev libfmt-dev libgmock-dev libgtest-dev \
 libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
 # The last four: tests/install asks the shells and the man page's readers themselves, and skips those that are not there.
 readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19 fish groff-base mandoc zsh"
 readonly FUZZ_PACKAGES="clang-19 libclang-rt-19-dev"
+# The cross compiler, the emulator, and the libraries of BUILD_PACKAGES that are not headers alone.
+readonly ARM64_PACKAGES="g++-aarch64-linux-gnu qemu-user libedit-dev:arm64 libfmt-dev:arm64 libgmock-dev:arm64 \
+libgtest-dev:arm64 libhwy-dev:arm64 libssl-dev:arm64"
+readonly ARM64_RUST="aarch64-unknown-linux-gnu"
 
 say() { printf '%s\n' "setup: $*" >&2; }
 # at_least 1.95.0 1.85
@@ -74,10 +78,31 @@ check_compiler() {
   fi
 }
 
+has_rust_std() {
+  local folder
+  folder="$(PATH="$CARGO_DIR:$PATH" rustc --print target-libdir --target "$1" 2>/dev/null </dev/null)"
+  [[ -n "$folder" && -d "$folder" ]]
+}
+
+# Rust's standard library for another architecture, which the text crates need.
+check_rust_std() {
+  has_rust_std "$1" && return 0
+  if PATH="$CARGO_DIR:$PATH" command -v rustup >/dev/null 2>&1; then
+    say "adding Rust's standard library for $1"
+    PATH="$CARGO_DIR:$PATH" rustup --quiet target add "$1" >/dev/null </dev/null
+  fi
+  has_rust_std "$1" && return 0
+  say "[cargo] expected Rust's standard library for $1, received none beside $CARGO_DIR/cargo"
+  say "  try, with network access:  rustup target add $1"
+  return 1
+}
+
 # Prints the packages of "$@" that are not installed.
 missing_packages() {
   local installed package
-  installed=" $(dpkg-query -W -f '${db:Status-Status}:${Package} ' "$@" 2>/dev/null)"
+  # Also with the architecture, as ARM64_PACKAGES names some.
+  installed=" $(dpkg-query -W -f \
+    '${db:Status-Status}:${Package} ${db:Status-Status}:${Package}:${Architecture} ' "$@" 2>/dev/null)"
   for package in "$@"; do
     [[ "$installed" == *" installed:$package "* ]] || printf '%s ' "$package"
   done
@@ -94,7 +119,11 @@ install_packages() {
   missing="$(missing_packages "$@")"
   missing="${missing% }"
   [[ -z "$missing" ]] && return 0
-  local command="apt-get update && apt-get install -y --no-install-recommends $missing"
+  local command="apt-get update && apt-get install -y --no-install-recommends $missing" foreign=""
+  if [[ "$missing" == *:arm64* && "$(dpkg --print-foreign-architectures 2>/dev/null)" != *arm64* ]]; then
+    foreign=arm64
+    command="dpkg --add-architecture arm64 && $command"
+  fi
   if [[ "$(id -u)" != 0 ]]; then
     say "[packages] expected all Debian packages, received an ordinary user and these missing: $missing"
     say "  try:  sudo sh -c '$command'"
@@ -107,7 +136,8 @@ install_packages() {
   log="$(mktemp)"
   local -a apt=(apt-get -q -o Acquire::Retries=2 -o Acquire::http::Timeout=20 -o DPkg::Lock::Timeout=120)
   export DEBIAN_FRONTEND=noninteractive
-  "${apt[@]}" update >"$log" 2>&1 </dev/null
+  [[ -z "$foreign" ]] || dpkg --add-architecture "$foreign" >"$log" 2>&1
+  "${apt[@]}" update >>"$log" 2>&1 </dev/null
   # shellcheck disable=SC2086  # a list of names
   "${apt[@]}" install -y --no-install-recommends $missing >>"$log" 2>&1 </dev/null
   missing="$(missing_packages "$@")"
@@ -122,17 +152,22 @@ install_packages() {
 }
 
 main() {
+  local rust_std=""
   case "${1:-build}" in
     build) set -- $BUILD_PACKAGES ;;
     check) set -- $BUILD_PACKAGES $CHECK_PACKAGES ;;
     fuzz) set -- $BUILD_PACKAGES $FUZZ_PACKAGES ;;
+    arm64)
+      rust_std="$ARM64_RUST"
+      set -- $BUILD_PACKAGES $ARM64_PACKAGES
+      ;;
     --cargo-dir)
       find_cargo || { check_cargo; return 1; }
       printf '%s\n' "$CARGO_DIR"
       return 0
       ;;
     *)
-      say "[arguments] expected build, check, fuzz or --cargo-dir, received $1"
+      say "[arguments] expected build, check, fuzz, arm64 or --cargo-dir, received $1"
       return 2
       ;;
   esac
@@ -141,7 +176,8 @@ main() {
   check_cargo || ok=1
   check_compiler || ok=1
   [[ "$ok" == 0 ]] || return 1
-  install_packages "$@"
+  install_packages "$@" || return 1
+  [[ -z "$rust_std" ]] || check_rust_std "$rust_std"
 }
 
 main "$@"

@@ -134,6 +134,35 @@ class SetupTest(unittest.TestCase):
         (self.bin / "dpkg-query").unlink()
         self.assert_fails(self.setup_sh(), "received another system", "libhwy-dev", "cmake --preset release")
 
+    def test_arm64_adds_the_architecture_before_it_updates(self):
+        self.stub("rustc", f"echo {self.state}")
+        self.stub("dpkg", 'case "$1" in --add-*) echo "dpkg $*" >>"$STATE/calls" ;; esac')
+        self.stub("dpkg-query", TWO_MISSING.replace("libhwy-dev|", "libhwy-dev:arm64|"))
+        self.stub("apt-get", 'echo "apt-get $*" >>"$STATE/calls"; touch "$STATE/libhwy-dev:arm64" "$STATE/ninja-build"')
+        run = self.setup_sh("arm64")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        calls = self.apt_calls().splitlines()
+        self.assertEqual(calls[0], "dpkg --add-architecture arm64")
+        self.assertTrue(calls[1].endswith(" update"), calls)
+        self.assertTrue(calls[2].endswith("ninja-build libhwy-dev:arm64"), calls)
+        self.stub("id", "echo 1000")
+        for package in ("libhwy-dev:arm64", "ninja-build"):
+            (self.state / package).unlink()
+        self.assert_fails(self.setup_sh("arm64"), "sudo sh -c 'dpkg --add-architecture arm64 && apt-get update")
+
+    def test_arm64_needs_rusts_library_for_it(self):
+        self.stub("rustc", 'echo "$STATE/rustlib"')
+        self.assert_fails(self.setup_sh("arm64"), "standard library for aarch64-unknown-linux-gnu", "rustup target add")
+        self.assertEqual(self.setup_sh().returncode, 0)
+        self.stub("rustup", 'echo "$*" >"$STATE/rustup"; echo >"$STATE/rustlib"')
+        self.assert_fails(self.setup_sh("arm64"), "rustup target add")  # a rustup that only claims to
+        (self.state / "rustlib").unlink()
+        (self.bin / "mkdir").symlink_to("/bin/mkdir")
+        self.stub("rustup", 'echo "$*" >"$STATE/rustup"; mkdir "$STATE/rustlib"')
+        run = self.setup_sh("arm64")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("target add aarch64-unknown-linux-gnu", (self.state / "rustup").read_text(encoding="utf-8"))
+
     def test_unknown_argument(self):
         run = self.setup_sh("everything")
         self.assertEqual(run.returncode, 2)
