@@ -33,9 +33,9 @@ Colours: `--color always` or `never`, else `NO_COLOR` (set and not empty: none),
 `FORCE_COLOR`, else whether the stream is a terminal and `TERM` is not `dumb`. Progress bars appear only when
 standard error is a terminal.
 
-Environment: `VERBATIM_TARGET` forces an instruction set (`scalar`, `avx2`, `avx512`, `avx512vnni`), an
-unavailable one is an error. Model ids are looked up in the Hugging Face cache (`HF_HUB_CACHE`, `HF_HOME`,
-`XDG_CACHE_HOME`); nothing is downloaded.
+Environment: `VERBATIM_TARGET` forces an instruction set (`scalar`, `avx2`, `avx512`, `avx512vnni`, on aarch64
+`scalar`, `neon`, `neon_dotprod`), an unavailable one is an error. Model ids are looked up in the Hugging Face cache
+(`HF_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`); nothing is downloaded.
 )";
 
 namespace {
