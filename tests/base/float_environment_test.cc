@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <limits>
 
 #if defined(__x86_64__)
@@ -16,26 +17,53 @@ float HalfOfSmallestNormal() {
   volatile float tiny = std::numeric_limits<float>::min();
   return tiny / 2;
 }
+float OnePlusAQuarterUlp() {
+  volatile float one = 1.0f;
+  return one + 0x1p-25f;
+}
 
 #if defined(__x86_64__)
+using ControlWord = unsigned;
+constexpr ControlWord kFlush = 0x8040;  // flush to zero and denormals are zero
+constexpr ControlWord kUpward = 0x4000;
+ControlWord Read() { return _mm_getcsr(); }
+void Write(ControlWord word) { _mm_setcsr(word); }
+#elif defined(__aarch64__)
+using ControlWord = uint64_t;
+constexpr ControlWord kFlush = 1u << 24;
+constexpr ControlWord kUpward = 1u << 22;
+ControlWord Read() {
+  ControlWord word;
+  asm volatile("mrs %0, fpcr" : "=r"(word));
+  return word;
+}
+void Write(ControlWord word) { asm volatile("msr fpcr, %0" ::"r"(word)); }
+#endif
+
+// As a host's fast-math start-up code sets it.
 TEST(FloatEnvironment, KeepsDenormalsAndRestoresTheHost) {
-  const unsigned before = _mm_getcsr();
-  _mm_setcsr(before | 0x8040);  // flush to zero and denormals are zero, as a host's fast-math
-                                // start-up code sets them
+  const ControlWord before = Read();
+  Write(before | kFlush);
   ASSERT_EQ(HalfOfSmallestNormal(), 0.0f);
   {
     FloatEnvironment environment;
     EXPECT_GT(HalfOfSmallestNormal(), 0.0f);
   }
   EXPECT_EQ(HalfOfSmallestNormal(), 0.0f);
-  _mm_setcsr(before);
+  Write(before);
 }
-#else
-TEST(FloatEnvironment, KeepsDenormals) {
-  FloatEnvironment environment;
-  EXPECT_GT(HalfOfSmallestNormal(), 0.0f);
+
+TEST(FloatEnvironment, RoundsToNearestAndRestoresTheHost) {
+  const ControlWord before = Read();
+  Write(before | kUpward);
+  ASSERT_GT(OnePlusAQuarterUlp(), 1.0f);
+  {
+    FloatEnvironment environment;
+    EXPECT_EQ(OnePlusAQuarterUlp(), 1.0f);
+  }
+  EXPECT_GT(OnePlusAQuarterUlp(), 1.0f);
+  Write(before);
 }
-#endif
 
 }  // namespace
 }  // namespace verbatim
