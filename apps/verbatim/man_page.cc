@@ -160,8 +160,12 @@ std::string VerbSection(const VerbSpec& verb) {
 std::string RoffFromMarkdown(std::string_view markdown) {
   std::string out;
   std::string paragraph;
+  std::string_view request = ".PP\n";
   const auto end_paragraph = [&] {
-    if (!paragraph.empty()) out += ".PP\n" + Fill(Inline(std::exchange(paragraph, "")));
+    if (!paragraph.empty()) {
+      out += fmt::format("{}{}", request, Fill(Inline(std::exchange(paragraph, ""))));
+    }
+    request = ".PP\n";
   };
   bool in_example = false;
   bool in_table = false;
@@ -193,6 +197,7 @@ std::string RoffFromMarkdown(std::string_view markdown) {
       end_paragraph();
     } else if (line.starts_with("- ")) {
       end_paragraph();
+      request = ".IP \\(bu 2\n";
       paragraph = line.substr(2);
     } else {
       paragraph += fmt::format("{}{}", paragraph.empty() ? "" : " ", line);
