@@ -80,12 +80,38 @@ of these; a slow machine repeats once or not at all, and the last line says so. 
 SHA-256 over all their bytes. End-of-sequence is ignored, so that both arms run for `--max-tokens` tokens. No speed-up is printed when the outputs differ; the exit code is then 3.
 )";
 
+constexpr std::string_view kChatNotes = R"(
+[chat.md](chat.md) shows a session. A line is a message; a backslash at its end continues it, `"""` begins a message
+of several lines and ends it. Lines that begin with a slash are commands:
+
+| command | what it does |
+|---|---|
+| `/help` | the list of commands |
+| `/reset` | forget the conversation; the system message stays |
+| `/system TEXT` | set the system message; without TEXT show it |
+| `/save FILE`, `/load FILE` | write the conversation as JSON, go on with one from a file |
+| `/stats` | tokens, speed, cached prompt tokens, accepted drafts by position |
+| `/spec off\|mtp\|ngram [N\|auto]` | choose who drafts; the answers stay the same |
+| `/exit`, Ctrl-D | end |
+
+Ctrl-C ends the answer, which stays in the conversation as far as it came, or clears the line; two in a row end the
+program with 130. Typed lines are kept in `$XDG_STATE_HOME/verbatim/history` (else `~/.local/state/verbatim/history`).
+
+When standard input is no terminal, each line is a message, answers go to standard output and everything else to
+standard error; the exit code is 1 if a command or a message failed.
+
+The model's MTP head is loaded if there is one, so that `/spec mtp` works at any time. A turn computes only what is new
+of its prompt, with the bytes of a cold run.
+)";
+
 }  // namespace
 
 std::string_view ManualNotes(Verb verb) {
   switch (verb) {
     case Verb::kGenerate:
       return kGenerateNotes;
+    case Verb::kChat:
+      return kChatNotes;
     case Verb::kScore:
       return kScoreNotes;
     case Verb::kDemo:

@@ -92,7 +92,9 @@ Expected<EngineOptions> ReadEngineOptions(const CommandLine& line) {
   const auto mode = ParseContractMode(line.Text("contract"));
   VERBATIM_CHECK(mode.has_value());  // the option table lists the modes
   options.contract = *mode;
-  if (line.verb().verb == Verb::kGenerate) options.prefill_chunk = line.Number("prefill-chunk");
+  if (line.verb().verb == Verb::kGenerate || line.verb().verb == Verb::kChat) {
+    options.prefill_chunk = line.Number("prefill-chunk");
+  }
   return options;
 }
 

@@ -27,10 +27,12 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 // Rows of one step: scratch memory grows with it; 4096 rows already hide every fixed cost.
 constexpr int64_t kMaxScoreWidth = 4096;
 
-const std::vector<Verb> kEveryVerb = {Verb::kGenerate,   Verb::kScore,   Verb::kQuantize,
-                                      Verb::kInspect,    Verb::kDemo,    Verb::kBench,
-                                      Verb::kCompletion, Verb::kVersion, Verb::kHelp};
+const std::vector<Verb> kEveryVerb = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize,
+                                      Verb::kInspect,  Verb::kDemo, Verb::kBench, Verb::kCompletion,
+                                      Verb::kVersion,  Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
+const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat, Verb::kScore,
+                                              Verb::kDemo, Verb::kBench};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
 std::vector<OptionSpec> ModelOptions() {
@@ -40,7 +42,8 @@ std::vector<OptionSpec> ModelOptions() {
        .kind = ValueKind::kText,
        .value_name = "DIR|ID",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
+                 Verb::kBench},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -49,7 +52,8 @@ std::vector<OptionSpec> ModelOptions() {
        .kind = ValueKind::kText,
        .value_name = "DIR|ID",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
+                 Verb::kBench},
        .help = "Checkpoint with the MTP head, when the model itself has none"},
       {.name = "threads",
        .letter = 't',
@@ -60,7 +64,7 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"auto", "auto", 0}},
        .default_value = "auto",
        .section = kModelSection,
-       .verbs = kModelVerbs,
+       .verbs = kChatAndModelVerbs,
        .help = "Worker threads; auto is one per core"},
       {.name = "prefill-chunk",
        .aliases = {"ubatch-size"},
@@ -71,7 +75,7 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"whole", "whole", 0}},
        .default_value = "256",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate},
+       .verbs = {Verb::kGenerate, Verb::kChat},
        .help = "Prompt tokens per step; 0 or whole is the prompt in one step"},
       {.name = "context",
        .letter = 'c',
@@ -83,7 +87,7 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"auto", "auto", 0}},
        .default_value = "auto",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo},
        .help = "Tokens of prompt and output together; auto is the model's limit or 8192, whichever "
                "is smaller"},
       {.name = "kv-type",
@@ -92,7 +96,8 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"bf16", "bf16"}, {"f16", "f16"}, {"f32", "f32"}},
        .default_value = "bf16",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
+                 Verb::kBench},
        .help = "Type of the KV cache; part of the numerics profile"},
   };
 }
@@ -119,6 +124,12 @@ std::vector<OptionSpec> PromptOptions() {
        .section = kPromptSection,
        .verbs = kGenerateAndScore,
        .help = "Token ids instead of text, e.g. 1,2,3"},
+      {.name = "system",
+       .kind = ValueKind::kText,
+       .value_name = "TEXT",
+       .section = kPromptSection,
+       .verbs = {Verb::kChat},
+       .help = "The system message"},
       {.name = "chat",
        .section = kPromptSection,
        .verbs = {Verb::kGenerate},
@@ -139,12 +150,24 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .section = kGenerationSection,
        .verbs = {Verb::kGenerate, Verb::kDemo},
        .help = "Tokens to generate at most"},
+      {.name = "max-tokens",
+       .letter = 'n',
+       .aliases = {"n-predict", "predict"},
+       .kind = ValueKind::kInteger,
+       .value_name = "N|auto",
+       .min = 1,
+       .max = kMaxContext,
+       .words = {{"auto", "auto", 0}},
+       .default_value = "auto",
+       .section = kGenerationSection,
+       .verbs = {Verb::kChat},
+       .help = "Tokens of one answer at most; auto is what the context leaves"},
       {.name = "stop",
        .kind = ValueKind::kText,
        .value_name = "TEXT",
        .repeated = true,
        .section = kGenerationSection,
-       .verbs = {Verb::kGenerate},
+       .verbs = {Verb::kGenerate, Verb::kChat},
        .help = "End before this text; may be given several times"},
       {.name = "ignore-eos",
        .section = kGenerationSection,
@@ -168,7 +191,7 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
                  {"ngram-cache", "ngram"}},
        .default_value = "off",
        .section = kSpeculationSection,
-       .verbs = {Verb::kGenerate},
+       .verbs = {Verb::kGenerate, Verb::kChat},
        .help = "Who drafts: nobody, the MTP head, prompt lookup, a list of token ids, or a drafter "
                "that is never right; llama.cpp's names (draft-mtp, ngram-simple, ...) work too"},
       {.name = "draft-tokens",
@@ -180,7 +203,7 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .words = {{"auto", "auto", 0}},
        .default_value = "3",
        .section = kSpeculationSection,
-       .verbs = {Verb::kGenerate, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kDemo, Verb::kBench},
        .help = "Drafts per block, 1 to 15 (a block is one row more); auto chooses from measured "
                "acceptance and cost"},
       {.name = "draft-noise",
@@ -189,7 +212,7 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .words = {{"on", "on"}, {"off", "off"}},
        .default_value = "on",
        .section = kSpeculationSection,
-       .verbs = {Verb::kGenerate},
+       .verbs = {Verb::kGenerate, Verb::kChat},
        .help = "Whether the MTP head draws with the noise of the choice at temperatures above 0; "
                "off drafts its most probable token and is for measuring"},
       {.name = "contract",
@@ -198,7 +221,7 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .words = {{"exact", "exact"}, {"strict", "strict"}, {"greedy", "greedy"}, {"off", "off"}},
        .default_value = "exact",
        .section = kSpeculationSection,
-       .verbs = kGenerateAndScore,
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore},
        .help = "What to do if speculation could change the output: exact falls back to classic "
                "decode and says so, strict refuses, greedy allows near-ties, off never speculates"},
   };
@@ -380,12 +403,14 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "quiet",
        .letter = 'q',
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
+                 Verb::kBench},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
+                 Verb::kBench},
        .help = "More on standard error"},
       {.name = "color",
        .aliases = {"log-colors"},
@@ -398,7 +423,8 @@ std::vector<OptionSpec> OutputOptions() {
                  {"off", "never"}},
        .default_value = "auto",
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kQuantize, Verb::kDemo, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
+                 Verb::kBench},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -411,8 +437,9 @@ std::vector<OptionSpec> OutputOptions() {
 
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
-  for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
-                    SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), OutputOptions()}) {
+  for (auto part :
+       {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(), SamplingOptionSpecs(),
+        ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

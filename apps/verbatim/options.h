@@ -12,6 +12,7 @@ namespace verbatim::cli {
 
 enum class Verb : uint8_t {
   kGenerate,
+  kChat,
   kScore,
   kQuantize,
   kInspect,

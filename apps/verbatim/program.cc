@@ -23,6 +23,8 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
   switch (line.verb().verb) {
     case Verb::kGenerate:
       return RunGenerate(line, terminal);
+    case Verb::kChat:
+      return RunChat(line, terminal);
     case Verb::kScore:
       return RunScore(line, terminal);
     case Verb::kQuantize:

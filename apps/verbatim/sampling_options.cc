@@ -56,7 +56,7 @@ uint64_t RandomSeed() {
 }  // namespace
 
 std::vector<OptionSpec> SamplingOptionSpecs() {
-  const std::vector<Verb> verbs = {Verb::kGenerate};
+  const std::vector<Verb> verbs = {Verb::kGenerate, Verb::kChat};
   constexpr int64_t kMostIds = std::numeric_limits<int32_t>::max();
   return {
       Decimal("temp", {"temperature"}, 0, kMaxTemperature, verbs,

@@ -25,6 +25,8 @@ class Terminal {
 
   bool quiet() const { return quiet_; }
   bool verbose() const { return verbose_; }
+  bool output_color() const { return output_color_; }
+  bool error_color() const { return error_color_; }
 
   // Writes all bytes to standard output now. kIo, e.g. a full disk.
   Status Write(std::string_view text);

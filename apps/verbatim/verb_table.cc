@@ -18,6 +18,16 @@ std::vector<VerbSpec> MakeVerbs() {
                "auto",
                "generate -m models/nano-qwen35 --ids 5,6,7 --spec replay:drafts.txt --json",
            }},
+      {.verb = Verb::kChat,
+       .name = "chat",
+       .summary = "Talk with a model: line editing, history, answers as they come",
+       .usage = "-m DIR|ID [options]",
+       .examples =
+           {
+               "chat -m Qwen/Qwen3.5-0.8B --spec mtp --draft-tokens auto",
+               "chat -m models/tiny-qwen35-4bit --system \"You tell stories.\"",
+               "chat -m models/tiny-qwen35-4bit -q < questions.txt > answers.txt",
+           }},
       {.verb = Verb::kScore,
        .name = "score",
        .summary = "Log-probabilities and perplexity of a given text, teacher-forced",

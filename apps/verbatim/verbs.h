@@ -19,6 +19,7 @@ inline constexpr int kExitDivergence = 3;
 int ExitCodeOf(const Status& status);
 
 Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal);
+Expected<int> RunChat(const CommandLine& line, Terminal& terminal);
 Expected<int> RunScore(const CommandLine& line, Terminal& terminal);
 Expected<int> RunQuantize(const CommandLine& line, Terminal& terminal);
 Expected<int> RunInspect(const CommandLine& line, Terminal& terminal);

@@ -1,6 +1,8 @@
 // The pool's threads: they spin briefly for the next job, then sleep.
 #include "base/thread_pool.h"
 
+#include <signal.h>
+
 #include <system_error>
 
 #include "base/check.h"
@@ -22,6 +24,14 @@ inline void Pause() {
 #endif
 }
 
+// A program that waits for a signal in one of its threads must be the one to get it.
+void LeaveSignalsToTheProgram() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGWINCH, SIGCONT}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int num_threads) {
@@ -29,7 +39,10 @@ ThreadPool::ThreadPool(int num_threads) {
   workers_.reserve(num_threads - 1);
   try {
     for (int t = 1; t < num_threads; ++t) {
-      workers_.emplace_back([this, t] { WorkerLoop(t); });
+      workers_.emplace_back([this, t] {
+        LeaveSignalsToTheProgram();
+        WorkerLoop(t);
+      });
     }
   } catch (const std::system_error&) {
     StopWorkers();

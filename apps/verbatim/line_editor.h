@@ -1,0 +1,34 @@
+// LineEditor: lines typed at a terminal, with editing and history, through libedit. Not messages
+// (chat_input.h).
+#ifndef VERBATIM_APPS_LINE_EDITOR_H_
+#define VERBATIM_APPS_LINE_EDITOR_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/verbatim/chat_input.h"
+
+namespace verbatim::cli {
+
+// Keys as in emacs mode of libedit, or as ~/.editrc says. Ctrl-C drops the line and is reported;
+// the terminal's size may change and the program be stopped and continued while a line is typed.
+// One at a time: it changes the process's signal handlers and character type locale.
+class LineEditor : public LineSource {
+ public:
+  // Edits on standard input and shows on `output`, one of stdout and stderr. `color`: a bold
+  // prompt.
+  LineEditor(FILE* output, bool color);
+  ~LineEditor() override;
+
+  ReadLine Read(bool continued) override;
+  void AddHistory(const std::string& line);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace verbatim::cli
+
+#endif  // VERBATIM_APPS_LINE_EDITOR_H_
