@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell tools/setup_jobs.sh)
 FUZZ_SECONDS ?= 60
+BENCH_FILTER ?= .
 # Warnings are errors in `make dev` and .ci/run only: a newer compiler's new warning must not break somebody's demo.
 WERROR ?= OFF
 export CARGO_BUILD_JOBS := $(JOBS)
@@ -28,6 +29,12 @@ test: build-all  ## Set up, build and run every test but the slow ones
 .PHONY: report
 report: build  ## Measure speed, acceptance and quantization: docs/benchmark_results (about half an hour)
 	@python3 tools/report.py
+
+.PHONY: bench
+bench: build/release/build.ninja | setup-bench  ## Time single kernels, those whose name BENCH_FILTER matches (all)
+	@$(WITH_CARGO) cmake --preset release -DVERBATIM_BUILD_BENCHMARKS=ON
+	@$(WITH_CARGO) cmake --build build/release --target verbatim_kernel_bench
+	@build/release/bench/verbatim_kernel_bench --benchmark_filter='$(BENCH_FILTER)'
 
 ##@ Building
 .PHONY: build
@@ -53,6 +60,9 @@ setup-check:
 	@tools/setup.sh check
 setup-fuzz:
 	@tools/setup.sh fuzz
+.PHONY: setup-bench
+setup-bench:
+	@tools/setup.sh bench
 setup-arm64:
 	@tools/setup.sh arm64
 

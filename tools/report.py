@@ -4,7 +4,7 @@
   make report                                      builds first, then measures everything
   python3 tools/report.py --only speed --pairs 7   one section to standard output, more pairs
 
-Sections: speed, targets, acceptance, quantization; only all of them together go into the file. The raw counters of
+Sections: speed, limits, targets, acceptance, quantization; only all of them together go into the file. The raw counters of
 every run are logged in build/report_runs.jsonl. Exit codes: 0 ok, 1 a run failed, 2 usage, 3 outputs that must be equal are not.
 """
 
@@ -13,127 +13,25 @@ import collections
 import datetime
 import hashlib
 import json
-import math
 import os
 import pathlib
-import platform
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-SECTIONS = ("speed", "targets", "acceptance", "quantization")
+from report_figures import (ROOT, ReportError, by_position, find_models, load_prompts, pair_ratios, perplexity, rate,
+                            read_machine, shown, spread, table)
+
+SECTIONS = ("speed", "limits", "targets", "acceptance", "quantization")
 KINDS = ("prose", "chat")
 ARMS = [("mtp", "1"), ("mtp", "2"), ("mtp", "3"), ("mtp", "5"), ("mtp", "auto"), ("ngram", "3")]
-FLAGS = ("avx2", "avx512f", "avx512_vnni")
 WIDTHS = (8, 6, 5, 4, 3, 2)  # bits
 CARD_RUNS = {"prose": (120, 160), "chat": (40, 64)}  # prompts, tokens each; how acceptance.json was counted
 SCORED = {"prose": 40, "chat": 40}  # prompts whose tokens the perplexity is over
 TEST_LINE = re.compile(r"(prose|chat) draft (\d): ([\d.]+) of all rows")
 CARD_TEST = {"NanoAgreesWithItsCard": "nano-qwen35", "Tiny16BitAgreesWithItsCard": "tiny-qwen35"}
-
-Prompt = collections.namedtuple("Prompt", "line kind ids")  # line counts from 1
-Machine = collections.namedtuple("Machine", "name slug flags cpus cache")  # cache: bytes of the last level, 0 unknown
-
-
-class ReportError(Exception):
-    """One sentence in the form of every error of the project."""
-
-
-# --- figures ---
-
-def pair_ratios(base, other):
-    """other / base of each pair of rates, measured one beside the other."""
-    return [b / a for a, b in zip(base, other, strict=True)]
-
-
-def spread(values, digits):
-    """Median (min..max)."""
-    low, middle, high = (f"{f(values):.{digits}f}" for f in (min, statistics.median, max))
-    return f"{middle} ({low}..{high})"
-
-
-def rate(results):
-    """Tokens/s of several prompts together: the tokens after each first one, over the time after it."""
-    tokens = sum(r["timings"]["predicted_n"] - 1 for r in results)
-    return 1000 * tokens / sum(r["timings"]["predicted_ms"] for r in results)
-
-
-def by_position(results):
-    """Drafts accepted of those tested, a list of (accepted, tested) with position 0 first."""
-    totals = []
-    for result in results:
-        stats = result["speculation"]
-        for i, (accepted, tested) in enumerate(zip(stats["accepted_at"], stats["tested_at"], strict=True)):
-            if i == len(totals):
-                totals.append([0, 0])
-            totals[i][0] += accepted
-            totals[i][1] += tested
-    return [(accepted, tested) for accepted, tested in totals if tested]
-
-
-def perplexity(logprobs):
-    return math.exp(-math.fsum(logprobs) / len(logprobs))
-
-
-def table(header, rows):
-    lines = [header, ["---"] + ["---:"] * (len(header) - 1)] + rows
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
-
-
-# --- the machine and the models ---
-
-def slug_of(name, family="", model=""):
-    """amd-epyc-family-25-model-17; trade mark signs are dropped, everything else that is no letter or digit is a dash."""
-    text = re.sub(r"\((r|tm)\)", " ", name.lower())
-    text += f" family {family}" if family else ""
-    text += f" model {model}" if model else ""
-    return re.sub(r"[^a-z0-9]+", "-", text).strip("-")
-
-
-def read_machine(cpuinfo, cache_folder=pathlib.Path("/sys/devices/system/cpu/cpu0/cache")):
-    fields = {}
-    for line in cpuinfo.splitlines():
-        key, _, value = line.partition(":")
-        fields.setdefault(key.strip(), value.strip())
-    name = fields.get("model name") or platform.machine()
-    family, model = fields.get("cpu family", ""), fields.get("model", "")
-    full = name + (f" family {family}" if family else "") + (f" model {model}" if model else "")
-    present = fields.get("flags", "").split()
-    sizes = [0]
-    for path in cache_folder.glob("index*/size"):
-        size = re.fullmatch(r"(\d+)([KM])", path.read_text().strip())
-        sizes.append(int(size[1]) << {"K": 10, "M": 20}[size[2]] if size else 0)
-    return Machine(full, slug_of(name, family, model), [f for f in FLAGS if f in present],
-                   len(os.sched_getaffinity(0)), max(sizes))
-
-
-def find_models():
-    """Folders by name; the 16-bit tiny model is there when VERBATIM_MODELS or ../shared/models has it."""
-    extra = pathlib.Path(os.environ.get("VERBATIM_MODELS") or ROOT / ".." / "shared" / "models")
-    places = {"tiny-qwen35-4bit": ROOT / "models", "tiny-qwen35": extra, "nano-qwen35": ROOT / "models"}
-    return {name: folder / name for name, folder in places.items()
-            if (folder / name / "model.safetensors").is_file()}
-
-
-def load_prompts(model, counts):
-    """The first counts[kind] prompts of each kind."""
-    left, prompts = dict(counts), []
-    for number, line in enumerate((model / "prompts.jsonl").read_text(encoding="utf-8").splitlines(), 1):
-        entry = json.loads(line)
-        if left.get(entry["kind"], 0) > 0:
-            left[entry["kind"]] -= 1
-            prompts.append(Prompt(number, entry["kind"], entry["ids"]))
-    if any(left.values()):
-        raise ReportError(f"[{model / 'prompts.jsonl'}] expected {counts} prompts, received {left} fewer")
-    return prompts
-
-
-def shown(path):
-    return os.path.relpath(path, ROOT)
-
 
 # --- the program ---
 
@@ -151,6 +49,17 @@ class Program:
         if done.returncode != 0:
             raise ReportError(f"[{arguments[0]}] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
         return done.stdout
+
+    def bench(self, command, title):
+        """The Markdown of one bench; a sentence where its arms differ."""
+        done = subprocess.run([str(self.binary), *command, "--markdown", "-q"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+        if done.returncode == 3:
+            self.differences += 1
+            return f"### `{title}`\n\nOutputs differ, so there are no figures: {done.stderr.strip()}\n\n"
+        if done.returncode != 0:
+            raise ReportError(f"[bench] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
+        return f"Command: `{title}`\n\n{done.stdout}\n"
 
     def run_json(self, *arguments, target=None):
         return json.loads(self.run(*arguments, target=target))
@@ -255,6 +164,24 @@ class Report:
         return [spread(classic, 0), spread(other, 0),
                 spread(pair_ratios(classic, other), 2) if equal else "outputs differ", f"{tokens / steps:.2f}",
                 " ".join(f"{a / t:.2f}" for a, t in by_position(results)) or "-"]
+
+    def limits(self):
+        """The tables of `verbatim bench`: real sizes with random weights, and the tiny model."""
+        version, rounds = self.program.version, self.arguments.rounds
+        text = ("## Speed against the machine's limits\n\n"
+                "`verbatim bench` measures read bandwidth and arithmetic peaks in the same interleaved run as the model's steps "
+                "and says which share of the limit each step reaches, and what bounds it (docs/benchmarking.md). The 0.8B tables "
+                "are random weights of that shape, since no trained checkpoint is in the repository: their speed is that of a "
+                "trained one, but no draft is ever right.\n\n")
+        runs = [["--shape", *pair.split(":")] for pair in self.arguments.shapes.split(",") if pair]
+        runs = [[shape, name, "--format", form] for shape, name, form in runs]
+        runs += [["-m", shown(path)] for name, path in self.models.items() if name == "tiny-qwen35-4bit"]
+        for run in runs:
+            command = ["bench", *run, "--rounds", str(rounds)]
+            self.note(" ".join(command))
+            text += self.program.bench(command, f"build/verbatim {' '.join(command)}")
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        return text + f"{self.machine.name}, commit {version['commit']}, {version['compiler']}, {now}\n\n"
 
     def targets(self):
         model = next(iter(self.models.values()))
@@ -385,14 +312,16 @@ def parse_arguments():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--shapes", default="0.8b:bf16,0.8b:q8,0.8b:q4", help="of the limits, SHAPE:FORMAT, comma-separated")
+    parser.add_argument("--rounds", type=int, default=5, help="of the limits")
     parser.add_argument("--log", type=pathlib.Path, default=ROOT / "build/report_runs.jsonl")
     arguments = parser.parse_args()
     arguments.sections = arguments.only.split(",") if arguments.only else SECTIONS
     for section in arguments.sections:
         if section not in SECTIONS:
             parser.error(f"[--only] expected {', '.join(SECTIONS)}, received {section}")
-    if arguments.pairs < 1 or arguments.tokens < 2:
-        parser.error("[--pairs, --tokens] expected at least 1 pair and 2 tokens")
+    if arguments.pairs < 1 or arguments.tokens < 2 or arguments.rounds < 1:
+        parser.error("[--pairs, --tokens, --rounds] expected at least 1 pair, 2 tokens and 1 round")
     return arguments
 
 

@@ -11,6 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import report  # noqa: E402
+import report_figures  # noqa: E402
 
 # Speculative runs take half the time of classic ones. BREAK=ids|logits|target|kind spoils one thing.
 STUB = """#!{python} -IS
@@ -20,6 +21,12 @@ target = os.environ.get("VERBATIM_TARGET", "avx2")
 if sys.argv[1] == "version":
     print(json.dumps(dict(version="0", commit="abc", compiler="c", targets=["scalar", "avx2"], target=target,
                           profile="portable", profile_version=1)))
+    sys.exit(0)
+if sys.argv[1] == "bench":
+    if broken == "bench":
+        sys.stderr.write("[bench] expected one output from every arm, received two")
+        sys.exit(3)
+    print("### bench " + " ".join(sys.argv[2:]))
     sys.exit(0)
 option = lambda name: sys.argv[sys.argv.index(name) + 1]
 spec, count = option("--spec"), int(option("-n"))
@@ -47,14 +54,14 @@ class FiguresTest(unittest.TestCase):
             (("Intel(R) Xeon(R) CPU @ 2.20GHz", "6", "79"), "intel-xeon-cpu-2-20ghz-family-6-model-79"),
             (("aarch64",), "aarch64"),
         ]:
-            self.assertEqual(report.slug_of(*arguments), slug)
+            self.assertEqual(report_figures.slug_of(*arguments), slug)
 
     def test_machine(self):
         with tempfile.TemporaryDirectory() as folder:
             for index, size in enumerate(("32K", "2M", "1024K")):
                 (pathlib.Path(folder) / f"index{index}").mkdir()
                 (pathlib.Path(folder) / f"index{index}/size").write_text(size + "\n")
-            machine = report.read_machine(CPUINFO, pathlib.Path(folder))
+            machine = report_figures.read_machine(CPUINFO, pathlib.Path(folder))
         self.assertEqual(machine.name, "AMD EPYC family 25 model 17")
         self.assertEqual(machine.slug, "amd-epyc-family-25-model-17")
         self.assertEqual(machine.flags, ["avx2", "avx512f"])
@@ -62,23 +69,23 @@ class FiguresTest(unittest.TestCase):
 
     def test_median_of_pairs_is_not_the_ratio_of_medians(self):
         classic, other = [100, 200, 50], [150, 400, 300]
-        self.assertEqual(report.pair_ratios(classic, other), [1.5, 2.0, 6.0])
-        self.assertEqual(report.spread(report.pair_ratios(classic, other), 2), "2.00 (1.50..6.00)")
-        self.assertEqual(report.spread(other, 0), "300 (150..400)")
-        self.assertEqual(report.spread([1, 2], 1), "1.5 (1.0..2.0)")  # even count: the mean of the middle two
+        self.assertEqual(report_figures.pair_ratios(classic, other), [1.5, 2.0, 6.0])
+        self.assertEqual(report_figures.spread(report_figures.pair_ratios(classic, other), 2), "2.00 (1.50..6.00)")
+        self.assertEqual(report_figures.spread(other, 0), "300 (150..400)")
+        self.assertEqual(report_figures.spread([1, 2], 1), "1.5 (1.0..2.0)")  # even count: the mean of the middle two
         with self.assertRaises(ValueError):
-            report.pair_ratios([1], [1, 2])
+            report_figures.pair_ratios([1], [1, 2])
 
     def test_rate_counts_tokens_after_the_first(self):
         results = [{"timings": {"predicted_n": 11, "predicted_ms": 10}}, {"timings": {"predicted_n": 21, "predicted_ms": 30}}]
-        self.assertEqual(report.rate(results), 750)
+        self.assertEqual(report_figures.rate(results), 750)
 
     def test_acceptance_by_position(self):
         stats = [{"accepted_at": [1, 0], "tested_at": [2, 1]}, {"accepted_at": [3, 2, 0], "tested_at": [4, 3, 0]}]
-        self.assertEqual(report.by_position([{"speculation": s} for s in stats]), [(4, 6), (2, 4)])
+        self.assertEqual(report_figures.by_position([{"speculation": s} for s in stats]), [(4, 6), (2, 4)])
 
     def test_perplexity(self):
-        self.assertAlmostEqual(report.perplexity([-0.6931471805599453, -1.3862943611198906]), 8 ** 0.5)
+        self.assertAlmostEqual(report_figures.perplexity([-0.6931471805599453, -1.3862943611198906]), 8 ** 0.5)
 
     def test_all_rows_of_the_acceptance_test(self):
         output = ("[ RUN      ] Acceptance.NanoAgreesWithItsCard\n"
@@ -130,6 +137,18 @@ class ReportTest(unittest.TestCase):
         code, text, _ = self.run_report("target", "targets")
         self.assertEqual(code, 3)
         self.assertIn("outputs differ |", text)
+
+    def test_limits_are_the_tables_of_bench(self):
+        code, text, errors = self.run_report("", "limits")
+        self.assertEqual(code, 0, errors)
+        for form in ("bf16", "q8", "q4"):
+            self.assertIn(f"### bench --shape 0.8b --format {form} --rounds 5 --markdown -q\n", text)
+
+    def test_unequal_arms_of_bench_give_exit_code_3(self):
+        code, text, _ = self.run_report("bench", "limits")
+        self.assertEqual(code, 3)
+        self.assertIn("Outputs differ, so there are no figures: [bench]", text)
+        self.assertIn("**Outputs differ** in 3 runs", text)
 
     def test_a_drafter_that_did_not_run_is_a_failure(self):
         code, text, errors = self.run_report("kind")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the prerequisites and installs missing Debian packages. Idempotent, keeps no stamp; not for building.
-#   tools/setup.sh [build|check|fuzz|arm64]   what the named work needs (each includes build)
+#   tools/setup.sh [build|check|fuzz|bench|arm64]   what the named work needs (each includes build)
 #   tools/setup.sh --cargo-dir                prints the folder of the cargo to use, for PATH
 set -u
 
@@ -11,6 +11,7 @@ readonly BUILD_PACKAGES="ca-certificates ccache cmake libcli11-dev libedit-dev l
 libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
 # The last four: tests/install asks the shells and the man page's readers themselves, and skips those that are not there.
 readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19 fish groff-base mandoc zsh"
+readonly BENCH_PACKAGES="libbenchmark-dev"
 readonly FUZZ_PACKAGES="clang-19 libclang-rt-19-dev"
 # The cross compiler, the emulator, and the libraries of BUILD_PACKAGES that are not headers alone.
 readonly ARM64_PACKAGES="g++-aarch64-linux-gnu qemu-user libedit-dev:arm64 libfmt-dev:arm64 libgmock-dev:arm64 \
@@ -157,6 +158,7 @@ main() {
     build) set -- $BUILD_PACKAGES ;;
     check) set -- $BUILD_PACKAGES $CHECK_PACKAGES ;;
     fuzz) set -- $BUILD_PACKAGES $FUZZ_PACKAGES ;;
+    bench) set -- $BUILD_PACKAGES $BENCH_PACKAGES ;;
     arm64)
       rust_std="$ARM64_RUST"
       set -- $BUILD_PACKAGES $ARM64_PACKAGES
@@ -167,7 +169,7 @@ main() {
       return 0
       ;;
     *)
-      say "[arguments] expected build, check, fuzz, arm64 or --cargo-dir, received $1"
+      say "[arguments] expected build, check, fuzz, bench, arm64 or --cargo-dir, received $1"
       return 2
       ;;
   esac

@@ -21,10 +21,11 @@ using Clock = std::chrono::steady_clock;
 
 // A task of reading: large enough to hide the pool's 2 us, small enough to even out threads.
 constexpr int64_t kTaskBytes = int64_t{4} << 20;
-// One measurement reads at least this much, so that it takes milliseconds.
-constexpr int64_t kTimedBytes = int64_t{256} << 20;
-// Of one timed loop of arithmetic, about: long against a clock read, short against a round.
-constexpr double kLoopSeconds = 0.02;
+// A measurement is the fastest of a few slices of milliseconds: whatever else the machine does
+// makes some of them slower, nothing makes one faster than the machine is.
+constexpr int kSlices = 5;
+constexpr int64_t kSliceBytes = int64_t{64} << 20;
+constexpr double kSliceSeconds = 0.004;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -104,31 +105,43 @@ double Machine::ReadRate(const ReadSetting& setting, int64_t bytes) {
   const int64_t task_bytes = std::min(kTaskBytes, bytes / setting.threads) /
                              (256 * setting.streams) * (256 * setting.streams);
   const int64_t num_tasks = std::min(bytes, buffer_bytes_) / task_bytes;
-  const int64_t repeats = std::max<int64_t>(1, kTimedBytes / (num_tasks * task_bytes));
+  const int64_t slice_tasks = std::max<int64_t>(setting.threads, kSliceBytes / task_bytes);
   std::atomic<uint64_t> sum{0};
-  const Clock::time_point start = Clock::now();
-  Pool(setting.threads).Run(num_tasks * repeats, [&](int64_t task, int) {
-    const std::byte* data = buffer_.data() + task % num_tasks * task_bytes;
-    sum ^= kernels_.read(data, static_cast<size_t>(task_bytes / setting.streams), setting.streams);
-  });
-  const double seconds = SecondsSince(start);
+  double best = 0;
+  for (int slice = 0; slice < kSlices; ++slice) {
+    const Clock::time_point start = Clock::now();
+    Pool(setting.threads).Run(slice_tasks, [&](int64_t task, int) {
+      // Each slice goes on where the one before ended.
+      const int64_t place = (slice * slice_tasks + task) % num_tasks;
+      sum ^= kernels_.read(buffer_.data() + place * task_bytes,
+                           static_cast<size_t>(task_bytes / setting.streams), setting.streams);
+    });
+    best = std::max(best, static_cast<double>(slice_tasks * task_bytes) / SecondsSince(start));
+  }
   checksum_ ^= sum;
-  return static_cast<double>(num_tasks * repeats * task_bytes) / seconds;
+  return best;
 }
 
-// loop(rounds) on every thread; `rounds` grows until a loop takes its time.
+// loop(rounds) on every thread; `rounds` grows until a slice takes its time.
 template <typename Loop>
 double Machine::Rate(double operations_per_round, const Loop& loop) {
   ThreadPool& pool = Pool(num_threads_);
-  for (int64_t rounds = 256;; rounds *= 4) {
-    // More tasks than threads: a thread that wakes late takes fewer.
-    const int64_t num_tasks = int64_t{8} * num_threads_;
+  // More tasks than threads: a thread that wakes late takes fewer.
+  const int64_t num_tasks = int64_t{8} * num_threads_;
+  double best = 0;
+  int slices = 0;
+  for (int64_t rounds = 256; slices < kSlices;) {
     const Clock::time_point start = Clock::now();
     pool.Run(num_tasks, [&](int64_t, int) { loop(rounds); });
     const double seconds = SecondsSince(start);
-    if (seconds < kLoopSeconds) continue;
-    return operations_per_round * static_cast<double>(rounds * num_tasks) / seconds;
+    if (seconds < kSliceSeconds && slices == 0) {
+      rounds *= 2;
+      continue;
+    }
+    ++slices;
+    best = std::max(best, operations_per_round * static_cast<double>(rounds * num_tasks) / seconds);
   }
+  return best;
 }
 
 double Machine::FmaRate() {

@@ -40,7 +40,7 @@ class Machine {
   const std::vector<ReadSetting>& read_settings() const { return read_settings_; }
   int64_t buffer_bytes() const { return buffer_bytes_; }
 
-  // Bytes per second over the buffer (its first `bytes`, repeated to at least kTimedBytes), once.
+  // Bytes per second over the first `bytes` of the buffer, read round and round: the fastest slice.
   double ReadRate(const ReadSetting& setting, int64_t bytes);
   // Operations of sixteen lanes per second, on all threads, once.
   double FmaRate();

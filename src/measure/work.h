@@ -1,5 +1,5 @@
 // Work and Limit: what a step has to read and compute at least, and how fast this machine could do
-// that. The last section of numerics.md, "What a limit is", as code. Not a measurement.
+// that (docs/benchmarking.md). Not a measurement.
 #ifndef VERBATIM_MEASURE_WORK_H_
 #define VERBATIM_MEASURE_WORK_H_
 

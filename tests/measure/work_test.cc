@@ -1,4 +1,4 @@
-// The counts of numerics.md, "What a limit is", on cases small enough to count by hand.
+// The counts of docs/benchmarking.md on cases small enough to count by hand.
 #include "measure/work.h"
 
 #include <gtest/gtest.h>
