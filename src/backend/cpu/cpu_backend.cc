@@ -43,8 +43,9 @@ class CpuBackend final : public ops::Backend {
 
   Expected<std::unique_ptr<ops::DeviceBuffer>> Allocate(size_t bytes) override {
     try {
-      return std::unique_ptr<ops::DeviceBuffer>(
-          std::make_unique<HostBuffer>(AlignedBuffer<std::byte>(bytes)));
+      AlignedBuffer<std::byte> buffer(bytes);
+      AdviseHugePages(buffer.data(), buffer.size());  // caches and states are read at every step
+      return std::unique_ptr<ops::DeviceBuffer>(std::make_unique<HostBuffer>(std::move(buffer)));
     } catch (const std::bad_alloc&) {
       return OutOfMemory("buffer", bytes);
     }

@@ -174,7 +174,9 @@ PackedLinear::PackedLinear(int64_t out_features, int64_t in_features, const Weig
       num_groups_(CeilDiv(in_features, group_size_)),
       tile_bytes_(TileBytes(format, num_groups_)),
       num_tiles_(CeilDiv(out_features, kTileOutputs)),
-      data_(static_cast<size_t>(num_tiles_ * tile_bytes_)) {}
+      data_(static_cast<size_t>(num_tiles_ * tile_bytes_)) {
+  AdviseHugePages(data_.data(), data_.size());
+}
 
 Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool) {
   VERBATIM_RETURN_IF_ERROR(CheckFormat(matrix));
