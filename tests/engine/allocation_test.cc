@@ -47,7 +47,7 @@ namespace {
 
 // Two sequences whose decode steps cross a page's edge while they are counted.
 void CheckDecodeSteps(const std::filesystem::path& model, const SpeculationOptions& speculation,
-                      bool logits_digest) {
+                      bool logits_digest, const SamplingOptions& sampling = {}) {
   auto engine = Engine::Load({.model = model.string(),
                               .with_mtp = true,
                               .num_threads = 2,
@@ -61,6 +61,7 @@ void CheckDecodeSteps(const std::filesystem::path& model, const SpeculationOptio
     request.ignore_eos = true;
     request.logits_digest = logits_digest;
     request.speculation = speculation;
+    request.sampling = sampling;
     ASSERT_TRUE((*engine)->Submit(request).ok());
   }
   // Admission and prompts may allocate, and the first steps may grow the text's buffers to a
@@ -89,6 +90,23 @@ TEST(Allocation, DecodeStepsAllocateNothing) {
     SCOPED_TRACE(SpeculationKindName(speculation.kind));
     CheckDecodeSteps(NanoModel(), speculation, true);
     CheckDecodeSteps(TinyQuantizedModel(), speculation, false);
+  }
+}
+
+TEST(Allocation, SampledStepsAllocateNothing) {
+  using enum SpeculationKind;
+  for (const SpeculationKind kind : {kOff, kMtp}) {
+    const SpeculationOptions speculation = {.kind = kind, .draft_tokens = 4};
+    CheckDecodeSteps(TinyQuantizedModel(), speculation, false, {.temperature = 0.8F, .seed = 3});
+    CheckDecodeSteps(TinyQuantizedModel(), speculation, false,
+                     {.repetition_penalty = 1.1F,
+                      .frequency_penalty = 0.1F,
+                      .logit_bias = {{3, 1}},
+                      .banned_strings = {"the", "abc"},
+                      .temperature = 0.8F,
+                      .top_k = 50,
+                      .top_p = 0.9F,
+                      .min_p = 0.01F});
   }
 }
 
