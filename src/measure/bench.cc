@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "checkpoint/loader.h"
-#include "engine/instrumented_engine.h"
 #include "measure/anatomy.h"
 #include "measure/random_values.h"
+#include "measure/recording_engine.h"
 
 namespace verbatim {
 namespace {
@@ -23,11 +23,6 @@ constexpr int kDecodePromptTokens = 32;
 constexpr int kMaxRows = kMaxDraftTokens + 1;
 // Blocks of T rows that one measurement takes, where the tokens suffice: a block is milliseconds.
 constexpr int kBlocks = 4;
-
-struct Recorded {
-  Result result;
-  std::vector<Pass> passes;
-};
 
 class Bench {
  public:
@@ -45,10 +40,8 @@ class Bench {
   Request DecodeRequest(int tokens, const SpeculationOptions& speculation) const;
   SpeculationOptions Replay(int rows) const;
   SpeculationOptions Mtp() const;
-  // Runs a request, heeding stop. Recording begins with the first token, or with the prompt.
-  Expected<Recorded> Generate(Request request, bool record, bool record_prompt = false);
-  // The same, and the output must be the reference's beginning.
-  Expected<Recorded> GenerateEqual(const Request& request, bool record);
+  // The output must be the beginning of the reference.
+  Expected<RecordedRun> GenerateEqual(const Request& request, Recording recording);
 
   void AddArm(std::string name, std::function<Expected<double>()> run) {
     arms_.push_back({std::move(name), std::move(run)});
@@ -59,19 +52,18 @@ class Bench {
   BandwidthResult BestRead(const std::vector<std::vector<double>>& samples, size_t* arm,
                            int64_t bytes) const;
   DecodeSpeed Decode(std::span<const double> ms, std::span<const double> classic_ms,
-                     const Recorded& recorded) const;
+                     const RecordedRun& recorded) const;
   double LimitSeconds(std::span<const Pass> passes) const;
 
   BenchOptions options_;
   BenchReport report_;
   bool has_mtp_ = false;
-  TimedBackend* backend_ = nullptr;  // the engine's
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<RecordingEngine> engine_;
   std::unique_ptr<Machine> machine_;
   std::vector<int32_t> prefill_prompt_;
   std::vector<int32_t> decode_prompt_;
   std::vector<int32_t> reference_;  // the classic output
-  Recorded classic_, mtp_, perfect_;
+  RecordedRun classic_, mtp_, perfect_;
   Work prefill_work_;
   std::array<Work, kMaxRows> row_work_;
   std::vector<int> bits_;  // of affine weights
@@ -114,14 +106,9 @@ Status Bench::Load() {
   engine.context =
       std::max(options_.prompt_tokens, kDecodePromptTokens + options_.decode_tokens) + kMaxRows;
   engine.progress = options_.progress;
-  VERBATIM_ASSIGN_OR_RETURN(
-      engine_, InstrumentedEngine::Load(engine, [this](std::unique_ptr<ops::Backend> inner) {
-        auto timed = std::make_unique<TimedBackend>(std::move(inner));
-        backend_ = timed.get();
-        return timed;
-      }));
+  VERBATIM_ASSIGN_OR_RETURN(engine_, RecordingEngine::Load(engine, options_.stop));
   if (options_.on_loaded) options_.on_loaded();
-  report_.info = engine_->info();
+  report_.info = engine_->engine().info();
   return {};
 }
 
@@ -129,12 +116,12 @@ Status Bench::Load() {
 Status Bench::MakePrompts() {
   std::vector<int32_t> text;
   if (!options_.prompt.empty()) {
-    VERBATIM_ASSIGN_OR_RETURN(text, engine_->Tokenize(options_.prompt));
+    VERBATIM_ASSIGN_OR_RETURN(text, engine_->engine().Tokenize(options_.prompt));
   }
   const auto token = [&](int64_t i) {
     if (!text.empty()) return text[static_cast<size_t>(i) % text.size()];
     return static_cast<int32_t>(RandomWord(0, static_cast<uint64_t>(i)) %
-                                static_cast<uint64_t>(engine_->info().vocab_size));
+                                static_cast<uint64_t>(engine_->engine().info().vocab_size));
   };
   for (int i = 0; i < options_.prompt_tokens; ++i) prefill_prompt_.push_back(token(i));
   // A decode starts at the end of the text, not inside a repetition of it.
@@ -165,33 +152,8 @@ SpeculationOptions Bench::Mtp() const {
   return {.kind = SpeculationKind::kMtp, .draft_tokens = options_.draft_tokens};
 }
 
-Expected<Recorded> Bench::Generate(Request request, bool record, bool record_prompt) {
-  Recorded recorded;
-  bool recording = record && record_prompt;
-  if (recording) backend_->StartRecording();
-  if (record && !recording) {
-    request.on_token = [&](const TokenEvent&) {
-      if (!std::exchange(recording, true)) backend_->StartRecording();
-    };
-  }
-  VERBATIM_ASSIGN_OR_RETURN(const RequestId id, engine_->Submit(std::move(request)));
-  bool stopped = false;
-  while (engine_->Step()) {
-    if (stopped || !options_.stop || !options_.stop()) continue;
-    stopped = true;
-    VERBATIM_RETURN_IF_ERROR(engine_->Cancel(id));
-  }
-  if (recording) recorded.passes = backend_->StopRecording();
-  VERBATIM_ASSIGN_OR_RETURN(recorded.result, engine_->TakeResult(id));
-  if (stopped) {
-    return MakeError(StatusCode::kCancelled, "bench", "to finish", "a request to stop");
-  }
-  if (recorded.result.finish_reason == FinishReason::kError) return recorded.result.error;
-  return recorded;
-}
-
-Expected<Recorded> Bench::GenerateEqual(const Request& request, bool record) {
-  VERBATIM_ASSIGN_OR_RETURN(Recorded recorded, Generate(request, record));
+Expected<RecordedRun> Bench::GenerateEqual(const Request& request, Recording recording) {
+  VERBATIM_ASSIGN_OR_RETURN(RecordedRun recorded, engine_->Generate(request, recording));
   const std::vector<int32_t>& ids = recorded.result.token_ids;
   if (ids.size() != static_cast<size_t>(request.max_tokens) ||
       !std::ranges::equal(ids, std::span(reference_).first(ids.size()))) {
@@ -206,20 +168,21 @@ Status Bench::CheckOutputs() {
   std::vector<ArmOutput> outputs;
   const double num_arms = kMaxRows + 2;
   const auto run = [&](const std::string& name,
-                       const SpeculationOptions& speculation) -> Expected<Recorded> {
+                       const SpeculationOptions& speculation) -> Expected<RecordedRun> {
     if (options_.progress) {
       options_.progress(static_cast<double>(outputs.size()) / num_arms, "checking " + name);
     }
     Request request = DecodeRequest(options_.decode_tokens, speculation);
     request.logits_digest = true;
-    VERBATIM_ASSIGN_OR_RETURN(Recorded recorded, Generate(std::move(request), true));
+    VERBATIM_ASSIGN_OR_RETURN(RecordedRun recorded,
+                              engine_->Generate(std::move(request), Recording::kFromFirstToken));
     outputs.push_back({name, recorded.result.token_ids, recorded.result.logits_sha256});
     return recorded;
   };
   VERBATIM_ASSIGN_OR_RETURN(classic_, run("classic decode", {}));
   reference_ = classic_.result.token_ids;
   for (int rows = 1; rows <= kMaxRows; ++rows) {
-    Recorded recorded = classic_;
+    RecordedRun recorded = classic_;
     if (rows > 1) {
       VERBATIM_ASSIGN_OR_RETURN(recorded,
                                 run(fmt::format("blocks of {} rows", rows), Replay(rows)));
@@ -237,7 +200,8 @@ Status Bench::CheckOutputs() {
 
   Request prefill = DecodeRequest(1, {});
   prefill.prompt_token_ids = prefill_prompt_;
-  VERBATIM_ASSIGN_OR_RETURN(const Recorded counted, Generate(prefill, true, true));
+  VERBATIM_ASSIGN_OR_RETURN(const RecordedRun counted,
+                            engine_->Generate(prefill, Recording::kFromPrompt));
   for (const Pass& pass : counted.passes) prefill_work_ += pass.TotalWork();
   for (size_t bits = 0; bits < prefill_work_.dots.size(); ++bits) {
     if (prefill_work_.dots[bits] > 0) bits_.push_back(static_cast<int>(bits));
@@ -283,15 +247,16 @@ void Bench::AddModelArms() {
   AddArm("prefill", [this]() -> Expected<double> {
     Request request = DecodeRequest(1, {});
     request.prompt_token_ids = prefill_prompt_;
-    VERBATIM_ASSIGN_OR_RETURN(const Recorded run, Generate(std::move(request), false));
+    VERBATIM_ASSIGN_OR_RETURN(const RecordedRun run,
+                              engine_->Generate(std::move(request), Recording::kNone));
     return run.result.timings.prompt_ms;
   });
   // Per token, then per block.
   const auto decode = [this](std::string name, const SpeculationOptions& speculation) {
     AddArm(std::move(name), [this, speculation]() -> Expected<double> {
       VERBATIM_ASSIGN_OR_RETURN(
-          const Recorded run,
-          GenerateEqual(DecodeRequest(options_.decode_tokens, speculation), false));
+          const RecordedRun run,
+          GenerateEqual(DecodeRequest(options_.decode_tokens, speculation), Recording::kNone));
       return run.result.timings.predicted_ms / (options_.decode_tokens - 1);
     });
   };
@@ -302,16 +267,17 @@ void Bench::AddModelArms() {
     AddArm(fmt::format("blocks of {} rows", rows), [this, rows]() -> Expected<double> {
       const int blocks = std::clamp((options_.decode_tokens - 1) / rows, 1, kBlocks);
       VERBATIM_ASSIGN_OR_RETURN(
-          const Recorded run, GenerateEqual(DecodeRequest(1 + blocks * rows, Replay(rows)), false));
+          const RecordedRun run,
+          GenerateEqual(DecodeRequest(1 + blocks * rows, Replay(rows)), Recording::kNone));
       return run.result.timings.predicted_ms / blocks;
     });
   }
   const auto profile = [this](std::string name, const SpeculationOptions& speculation, bool drafter,
                               std::vector<MeanStep>* rounds) {
     AddArm(std::move(name), [=, this]() -> Expected<double> {
-      VERBATIM_ASSIGN_OR_RETURN(
-          const Recorded run,
-          GenerateEqual(DecodeRequest(options_.decode_tokens, speculation), true));
+      VERBATIM_ASSIGN_OR_RETURN(const RecordedRun run,
+                                GenerateEqual(DecodeRequest(options_.decode_tokens, speculation),
+                                              Recording::kFromFirstToken));
       rounds->push_back(MeanOf(run.passes, drafter));
       return run.result.timings.predicted_ms;
     });
@@ -354,7 +320,7 @@ double Bench::LimitSeconds(std::span<const Pass> passes) const {
 }
 
 DecodeSpeed Bench::Decode(std::span<const double> ms, std::span<const double> classic_ms,
-                          const Recorded& recorded) const {
+                          const RecordedRun& recorded) const {
   DecodeSpeed speed;
   std::vector<double> rates;
   std::vector<double> ratios;

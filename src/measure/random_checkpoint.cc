@@ -64,10 +64,13 @@ class TensorMaker {
   }
   // 32-bit tensors first, so that all data is aligned.
   std::vector<TensorToWrite> Take() {
-    std::ranges::stable_partition(tensors_, [](const TensorToWrite& tensor) {
-      return tensor.dtype == "U32" || tensor.dtype == "F32";
-    });
-    return std::move(tensors_);
+    std::vector<TensorToWrite> ordered;
+    for (const bool wide : {true, false}) {
+      for (const TensorToWrite& tensor : tensors_) {
+        if ((tensor.dtype == "U32" || tensor.dtype == "F32") == wide) ordered.push_back(tensor);
+      }
+    }
+    return ordered;
   }
 
  private:

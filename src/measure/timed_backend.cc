@@ -131,4 +131,8 @@ void TimedBackend::GatedNorm(const ops::GatedNormArgs& args) {
   Time(Part::kDelta, [&] { inner_->GatedNorm(args); });
 }
 
+void TimedBackend::BestLogits(const ops::BestLogitsArgs& args) {
+  Time(Part::kHead, [&] { inner_->BestLogits(args); });
+}
+
 }  // namespace verbatim

@@ -26,7 +26,7 @@ enum class Part : uint8_t {
   kDeltaProj,      // in_proj_* and out_proj
   kDelta,          // convolution, gated delta rule, gated norm
   kMlp,            // gate, up, silu and down
-  kHead,           // logits
+  kHead,           // logits, and the largest of each row
   kCopies,         // gathered rows, copies to and from the host
 };
 inline constexpr size_t kNumParts = 10;
@@ -76,6 +76,7 @@ class TimedBackend : public ops::Backend {
   void ConvAndGatedDelta(const ops::ConvAndGatedDeltaArgs& args) override;
   void FoldRecords(const ops::FoldRecordsArgs& args) override;
   void GatedNorm(const ops::GatedNormArgs& args) override;
+  void BestLogits(const ops::BestLogitsArgs& args) override;
   void Synchronize() override { inner_->Synchronize(); }
 
  private:
