@@ -110,7 +110,7 @@ class BashTest(Script):
             "verbatim help qu": ({"quantize"}, ""),
             "verbatim help generate sc": (set(), ""),
             "verbatim completion ": ({"bash", "zsh", "fish"}, ""),
-            "verbatim generate --dra": ({"--draft-model", "--draft-tokens"}, ""),
+            "verbatim generate --max": ({"--max-tokens"}, ""),
             "verbatim generate --kv-type ": ({"bf16", "f16", "f32"}, ""),
             "verbatim generate --kv-type=b": ({"bf16"}, ""),
             "verbatim generate --kv-type=": ({"bf16", "f16", "f32"}, ""),
@@ -160,19 +160,20 @@ class FishTest(Script):
     SHELL = "fish"
 
     def complete(self, *lines):
-        commands = "\n".join(f"complete -C '{line}'; echo --" for line in lines)
+        commands = "\n".join(f"complete -C '{line}'; echo END" for line in lines)
         done = subprocess.run(["fish", "--no-config", "-c", f"source {self.script}\n{commands}"],
                               capture_output=True, text=True, cwd=self.root, timeout=60,
                               env={**os.environ, "HOME": str(self.root), "PATH": self.path})
         self.assertEqual(done.stderr, "")
-        groups = [group.splitlines() for group in done.stdout.split("--\n")[:-1]]
+        groups = [group.splitlines() for group in done.stdout.split("END\n")[:-1]]
+        self.assertEqual(len(groups), len(lines))
         return [{line.split("\t")[0] for line in group} for group in groups]
 
     def test_candidates(self):
         cases = {
             "verbatim ge": {"generate"},
             "verbatim completion ": {"bash", "zsh", "fish"},
-            "verbatim generate --dra": {"--draft-model", "--draft-tokens"},
+            "verbatim generate --max": {"--max-tokens"},
             "verbatim generate --kv-type ": {"bf16", "f16", "f32"},
             "verbatim generate -m mod": {"models/"},
             "verbatim generate --file my": {"my notes.txt"},
