@@ -136,6 +136,11 @@ Status RefuseUnknownOptions(const std::vector<const OptionSpec*>& options,
       return UsageError(name, "its value as the next argument", argument,
                         fmt::format("{} {}", name, argument.substr(equals + 1)));
     }
+    // CLI11 would take --json=true.
+    if (option->kind == ValueKind::kFlag && equals != argument.npos &&
+        equals + 1 != argument.size()) {
+      return UsageError(OptionLabel(*option), "no value", "one", HelpOf(verb));
+    }
     if (option->kind != ValueKind::kFlag && equals == argument.npos) ++i;  // its value
   }
   return Status();

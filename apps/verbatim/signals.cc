@@ -35,6 +35,7 @@ void InstallSignalHandlers() {
   Handle(SIGINT);
   Handle(SIGTERM);
   signal(SIGPIPE, SIG_DFL);  // a parent may have passed on SIG_IGN
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 DeferredSignals::DeferredSignals() {

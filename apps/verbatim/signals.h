@@ -6,7 +6,8 @@
 namespace verbatim::cli {
 
 // From here on both signals end the process with 128 + number, and SIGPIPE ends it quietly. A
-// SIGINT that the parent process ignores (nohup, a background job) stays ignored.
+// SIGINT that the parent process ignores (nohup, a background job) stays ignored. SIGXFSZ is
+// ignored: a file that grows past `ulimit -f` is an error of the write, which cleans up.
 void InstallSignalHandlers();
 
 // While one exists, the first signal is only noted; the second ends the process. One at a time.

@@ -24,6 +24,8 @@ Status ToStatus(int code, std::string_view where, std::string_view expected, con
     default:
       break;
   }
+  // A lack of memory or time is not the file's fault.
+  if (status == StatusCode::kResourceExhausted) advice = {};
   return MakeError(status, where, expected, error.view(), advice);
 }
 

@@ -51,6 +51,10 @@ Expected<std::shared_ptr<const Tokenizer>> Tokenizer::Load(const std::filesystem
   std::string config;
   if (std::error_code ignored; std::filesystem::exists(config_path, ignored)) {
     VERBATIM_ASSIGN_OR_RETURN(config, ReadTextFile(config_path, kMaxConfigBytes));
+    if (config.empty()) {  // to FromJson there would be none
+      return MakeError(StatusCode::kCorrupt, config_path.string(), "a JSON object", "an empty file",
+                       "fetching the file again");
+    }
   }
   return FromJson(json, config, folder.string());
 }

@@ -40,7 +40,8 @@ Result SomeResult() {
 
 nlohmann::json Generated(const SpeculationOptions& speculation, const Result& result) {
   const std::vector<int32_t> prompt = {1, 2};
-  return nlohmann::json::parse(GenerateJson(Info(), speculation, prompt, result));
+  return nlohmann::json::parse(
+      GenerateJson(Info(), speculation, SamplingOptions(), prompt, result));
 }
 
 TEST(GenerateJsonTest, HasEveryField) {

@@ -16,6 +16,15 @@ TEST(Status, ErrorsHaveOneForm) {
   EXPECT_EQ(StatusCodeName(status.code()), "corrupt");
 }
 
+// A tensor's name, say, that would clear the screen.
+TEST(Status, ErrorsAreOneLineOfPrintableText) {
+  const Status status = MakeError(StatusCode::kCorrupt, "a\x1b[2J\nb", std::string("\0x", 2),
+                                  "\xc2\x9b"
+                                  "31m caf\xc3\xa9 \xc2\xa0",
+                                  "\t\x7f\r");
+  EXPECT_EQ(status.message(), "[a?[2J b] expected ?x, received ?31m caf\xc3\xa9 \xc2\xa0; try  ? ");
+}
+
 Expected<int> Half(int x) {
   if (x % 2 != 0)
     return MakeError(StatusCode::kInvalidArgument, "Half", "an even number", "an odd one");

@@ -15,6 +15,7 @@ inline void CheckFault(const Status& status) {
   VERBATIM_CHECK(status.message().starts_with("["));
   VERBATIM_CHECK(status.message().find("] expected ") != std::string::npos);
   VERBATIM_CHECK(status.message().find(", received ") != std::string::npos);
+  VERBATIM_CHECK(status.message().find_first_of("\n\r\x1b") == std::string::npos);
 }
 
 }  // namespace verbatim::fuzz

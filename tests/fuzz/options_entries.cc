@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "apps/verbatim/command_line.h"
+#include "apps/verbatim/sampling_options.h"
 #include "apps/verbatim/token_list.h"
 #include "fuzz/check_fault.h"
 #include "fuzz/split_input.h"
@@ -29,8 +30,18 @@ void FuzzCommandLine(std::span<const std::byte> bytes) {
   }
   const auto line = cli::ParseCommandLine(arguments);
   if (!line.ok()) return CheckUsage(line.status());
-  for (const cli::OptionSpec* option : cli::OptionsOf(line->verb().verb)) {
-    if (option->kind != cli::ValueKind::kInteger || !line->Given(option->name)) continue;
+  const cli::Verb verb = line->verb().verb;
+  if (verb == cli::Verb::kGenerate || verb == cli::Verb::kChat) {
+    const auto sampling = cli::SamplingArguments::Read(*line);
+    if (!sampling.ok()) CheckUsage(sampling.status());
+  }
+  for (const cli::OptionSpec* option : cli::OptionsOf(verb)) {
+    if (!line->Given(option->name)) continue;
+    if (option->kind == cli::ValueKind::kDecimal) {
+      const double value = line->Value(option->name).decimal;
+      VERBATIM_CHECK(value >= option->least && value <= option->most);
+    }
+    if (option->kind != cli::ValueKind::kInteger) continue;
     const int64_t number = line->Number(option->name);
     const bool word = std::ranges::any_of(option->words, [&](const cli::Word& candidate) {
       return candidate.canonical == line->Text(option->name);
