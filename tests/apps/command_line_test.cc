@@ -48,7 +48,8 @@ TEST(CommandLineTest, EverySpellingOfEveryOption) {
       for (const std::string& spelling : spellings) {
         Arguments arguments = {std::string(verb.name)};
         for (const OptionSpec* other : OptionsOf(verb.verb)) {
-          if (other->positional) arguments.emplace_back("x");
+          if (!other->positional) continue;
+          arguments.emplace_back(other->words.empty() ? "x" : other->words.front().text);
         }
         arguments.push_back(spelling);
         if (option->kind != ValueKind::kFlag) arguments.push_back(value);
