@@ -14,7 +14,8 @@ Expected<std::unique_ptr<MtpDrafter>> MtpDrafter::Create(ops::Backend& backend, 
   const ModelShape& shape = model.shape();
   VERBATIM_ASSIGN_OR_RETURN(drafter->previous_hidden_,
                             backend.Allocate(shape.hidden_size * max_rows * sizeof(float)));
-  drafter->logits_.resize(shape.vocab_size * max_sequences);
+  drafter->logits_.resize(shape.vocab_size);
+  drafter->best_.resize(max_sequences);
   drafter->tokens_.reserve(max_rows);
   drafter->hidden_rows_.reserve(max_rows);
   drafter->sequences_.reserve(max_sequences);
@@ -103,22 +104,30 @@ void MtpDrafter::ForwardRows(const float* hidden) {
 void MtpDrafter::TakeDrafts(std::span<DraftJob> jobs) {
   const int64_t vocab = model_.shape().vocab_size;
   const float* device_logits = model_.draft_head()->Logits(draft_rows_);
-  backend_.CopyToHost(logits_.data(), device_logits, draft_rows_.size() * vocab * sizeof(float));
+  // Padding columns are never chosen, so they are never drafted.
+  backend_.BestLogits({.logits = device_logits,
+                       .num_rows = static_cast<int>(draft_rows_.size()),
+                       .vocab_size = vocab,
+                       .num_choosable = num_choosable_,
+                       .best = best_.data()});
   size_t index = 0;
   for (DraftJob& job : jobs) {
     if (job.num_drafts >= job.max_drafts) continue;
-    const std::span<const float> row(logits_.data() + vocab * index++, vocab);
-    // Padding columns are never chosen, so they are never drafted.
-    const std::span<const float> logits = row.first(num_choosable_);
-    if (margins_ != nullptr) margins_[job.num_drafts] = numerics::TopTwoGap(logits);
-    int32_t draft;
-    if (job.sampler == nullptr) {
-      draft = numerics::Argmax(logits);
-    } else {
-      draft = job.sampler->Draft(row, job.with_noise, sampler_scratch_);
+    int32_t draft = best_[index].id;
+    if (margins_ != nullptr || job.sampler != nullptr) {
+      backend_.CopyToHost(logits_.data(), device_logits + vocab * static_cast<int64_t>(index),
+                          vocab * sizeof(float));
+    }
+    if (margins_ != nullptr) {
+      margins_[job.num_drafts] =
+          numerics::TopTwoGap(std::span<const float>(logits_).first(num_choosable_));
+    }
+    if (job.sampler != nullptr) {
+      draft = job.sampler->Draft(logits_, job.with_noise, sampler_scratch_);
       job.sampler->Push(draft);
     }
     job.drafts[job.num_drafts++] = draft;
+    ++index;
   }
 }
 

@@ -51,7 +51,8 @@ class MtpDrafter : public Drafter {
   int64_t num_choosable_;
   numerics::SamplerScratch sampler_scratch_;
   std::unique_ptr<ops::DeviceBuffer> previous_hidden_;  // [max_rows, H] f32
-  std::vector<float> logits_;                           // [max_sequences, V], host
+  std::vector<ops::BestLogit> best_;                    // [max_sequences]
+  std::vector<float> logits_;                           // [V], host: a row that more is asked of
   // Of the forward being prepared; reserved once.
   std::vector<int32_t> tokens_;
   std::vector<int32_t> hidden_rows_;

@@ -16,10 +16,12 @@ namespace verbatim {
 
 // `what` and `index` name the row in the error, as in "output token 3". kInternal: the row has a
 // NaN.
-inline Status CheckLogits(std::span<const float> logits, std::string_view what, int64_t index) {
-  if (!numerics::ContainsNan(logits)) return {};
+inline Status NanError(std::string_view what, int64_t index) {
   return MakeError(StatusCode::kInternal, fmt::format("logits of {} {}", what, index), "numbers",
                    "NaN", "verbatim inspect on the checkpoint");
+}
+inline Status CheckLogits(std::span<const float> logits, std::string_view what, int64_t index) {
+  return numerics::ContainsNan(logits) ? NanError(what, index) : Status();
 }
 
 }  // namespace verbatim

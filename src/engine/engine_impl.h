@@ -104,7 +104,8 @@ struct Engine::Impl {
   int64_t uses = 0;  // of conversations: the clock of Conversation::last_use
 
   std::optional<RowPlan> plan;
-  std::vector<float> host_logits;  // [max_logit_rows, V]
+  std::vector<ops::BestLogit> best_logits;  // [max_logit_rows]
+  std::vector<float> host_logits;           // [max_logit_rows, V]
   std::optional<numerics::SamplerScratch> sampler_scratch;
   std::vector<DraftJob> jobs;  // of one drafter, reserved
   std::vector<RunningSequence*> job_sequences;

@@ -116,6 +116,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   list_drafters[index(SpeculationKind::kReplay)] = std::make_unique<ReplayDrafter>();
   list_drafters[index(SpeculationKind::kWrong)] = std::make_unique<WrongDrafter>();
   plan.emplace(max_rows, options.max_sequences, options.prefill_chunk);
+  best_logits.resize(max_logit_rows);
   host_logits.resize(shape.vocab_size * max_logit_rows);
   sampler_scratch.emplace(shape.vocab_size);
   jobs.reserve(options.max_sequences);

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "engine/check_logits.h"
-#include "numerics/argmax.h"
 
 namespace verbatim {
 namespace {
@@ -76,12 +75,18 @@ int64_t RunningSequence::Remaining() const {
                   limits_.context - static_cast<int64_t>(tokens_.size()));
 }
 
-int32_t RunningSequence::Choose(std::span<const float> logits, numerics::SamplerScratch& scratch) {
+int32_t RunningSequence::Choose(const RowLogits& rows, int row, numerics::SamplerScratch& scratch) {
   const auto index = static_cast<int64_t>(result_.token_ids.size());
-  result_.error = CheckLogits(logits, "output token", index);
-  if (!result_.error.ok()) return -1;
+  const ops::BestLogit& best = rows.best[row];
+  if (best.has_nan) {
+    result_.error = NanError("output token", index);
+    return -1;
+  }
+  if (!needs_logits()) return best.id;
+  const std::span<const float> logits =
+      rows.logits.subspan(row * limits_.vocab_size, limits_.vocab_size);
   if (request_.logits_digest) digest_.UpdateFloats(logits);
-  if (!sampler_) return numerics::Argmax(logits.first(limits_.num_choosable));
+  if (!sampler_) return best.id;
   TokenLogprobs logprobs;
   const int32_t token = sampler_->Choose(
       logits, banned_ ? banned_->ids() : std::span<const int32_t>(), scratch, &logprobs);
@@ -99,7 +104,7 @@ int32_t RunningSequence::Choose(std::span<const float> logits, numerics::Sampler
   return token;
 }
 
-void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_t vocab_size,
+void RunningSequence::Accept(int num_rows, const RowLogits& rows,
                              numerics::SamplerScratch& scratch) {
   if (ended()) {
     // Cancelled by another request's callback. The step did consume the rows that were certain.
@@ -113,7 +118,7 @@ void RunningSequence::Accept(int num_rows, std::span<const float> logits, int64_
   int accepted_drafts = 0;
   int tested = 0;
   for (int row = 0; row < num_logit_rows && !ended(); ++row) {
-    const int32_t token = Choose(logits.subspan(row * vocab_size, vocab_size), scratch);
+    const int32_t token = Choose(rows, row, scratch);
     if (token < 0) {
       End(FinishReason::kError);
       break;

@@ -14,6 +14,7 @@
 #include "engine/text_stream.h"
 #include "engine/width_controller.h"
 #include "numerics/sampler.h"
+#include "ops/best_logits.h"
 #include "state/sequence_state.h"
 #include "text/banned_strings.h"
 #include "verbatim/engine.h"
@@ -25,6 +26,12 @@ struct SequenceLimits {
   int64_t vocab_size = 0;
   int64_t num_choosable = 0;  // ids from here on are padding columns of the head, never chosen
   std::span<const int32_t> eos_token_ids;
+};
+
+// A step's logits of one sequence, [NumLogitRows] of each; host memory.
+struct RowLogits {
+  std::span<const ops::BestLogit> best = {};
+  std::span<const float> logits = {};  // [rows, V]; only if needs_logits()
 };
 
 class RunningSequence {
@@ -45,10 +52,11 @@ class RunningSequence {
   int NumLogitRows(int num_rows) const;
   int32_t RowToken(int row) const;
 
-  // Takes a step's logits [NumLogitRows, V] (host) for its `num_rows` rows: walks the block while
-  // drafts are right, emits tokens, and moves the state past the accepted rows.
-  void Accept(int num_rows, std::span<const float> logits, int64_t vocab_size,
-              numerics::SamplerScratch& scratch);
+  // Whether a choice asks for more of a row than its largest logit.
+  bool needs_logits() const { return request_.logits_digest || sampler_.has_value(); }
+  // Takes a step's logits for its `num_rows` rows: walks the block while drafts are right, emits
+  // tokens, and moves the state past the accepted rows.
+  void Accept(int num_rows, const RowLogits& rows, numerics::SamplerScratch& scratch);
 
   // Drafts to ask for after Accept, within the block, output and context limits.
   // `other_rows`: rows of other sequences in the step.
@@ -76,7 +84,7 @@ class RunningSequence {
 
  private:
   // The token of one row; -1: it fails the request, and result_.error says why.
-  int32_t Choose(std::span<const float> logits, numerics::SamplerScratch& scratch);
+  int32_t Choose(const RowLogits& rows, int row, numerics::SamplerScratch& scratch);
   void Emit(int32_t token, bool drafted);
   void End(FinishReason reason);
   int64_t Remaining() const;  // tokens that may still be emitted

@@ -212,16 +212,27 @@ void Engine::Impl::RunPlan() {
   model->Forward(plan->tokens(), plan->step(), caches);
   if (!plan->logit_rows().empty()) {
     const float* logits = model->Logits(plan->logit_rows());
-    backend->CopyToHost(host_logits.data(), logits,
-                        plan->logit_rows().size() * vocab_size * sizeof(float));
+    backend->BestLogits({.logits = logits,
+                         .num_rows = static_cast<int>(plan->logit_rows().size()),
+                         .vocab_size = vocab_size,
+                         .num_choosable = num_choosable,
+                         .best = best_logits.data()});
+    for (const PlannedRows& planned : plan->planned()) {
+      if (!planned.sequence->needs_logits()) continue;
+      const int64_t first = planned.first_logit_row * vocab_size;
+      backend->CopyToHost(host_logits.data() + first, logits + first,
+                          planned.num_logit_rows * vocab_size * sizeof(float));
+    }
   }
   if (plan->decode_only()) costs.AddStep(plan->num_rows(), SecondsSince(start));
   for (const PlannedRows& planned : plan->planned()) {
     planned.sequence->Accept(
         planned.num_rows,
-        std::span<const float>(host_logits.data() + planned.first_logit_row * vocab_size,
-                               planned.num_logit_rows * vocab_size),
-        vocab_size, *sampler_scratch);
+        {.best = std::span(best_logits).subspan(planned.first_logit_row, planned.num_logit_rows),
+         .logits = std::span<const float>(host_logits)
+                       .subspan(planned.first_logit_row * vocab_size,
+                                planned.num_logit_rows * vocab_size)},
+        *sampler_scratch);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "ops/attention.h"
+#include "ops/best_logits.h"
 #include "ops/conv_and_gated_delta.h"
 #include "ops/embed.h"
 #include "ops/gather_rows.h"
@@ -72,6 +73,7 @@ class Backend {
   virtual void ConvAndGatedDelta(const ConvAndGatedDeltaArgs& args) = 0;
   virtual void FoldRecords(const FoldRecordsArgs& args) = 0;
   virtual void GatedNorm(const GatedNormArgs& args) = 0;
+  virtual void BestLogits(const BestLogitsArgs& args) = 0;
   virtual void Synchronize() = 0;  // results of earlier calls are visible to the host
 };
 

@@ -34,6 +34,7 @@ inline KernelTable StateOpTable(Target target) {
   FillRopeKernels(target, table);
   FillAttentionKernels(target, table);
   FillGatedDeltaKernels(target, table);
+  FillBestLogitsKernels(target, table);
   return table;
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "draft/drafter.h"
+#include "numerics/argmax.h"
 
 namespace verbatim {
 namespace {
@@ -12,8 +13,13 @@ constexpr int64_t kVocab = 4;
 constexpr float kChooseTwo[kVocab] = {0, 1, 3, 2};  // logits whose argmax is 2
 
 void Accept(RunningSequence& sequence, int num_rows, std::span<const float> logits) {
+  std::vector<ops::BestLogit> best;
+  for (size_t row = 0; row < logits.size(); row += kVocab) {
+    best.push_back({.id = numerics::Argmax(logits.subspan(row, kVocab)),
+                    .has_nan = numerics::ContainsNan(logits.subspan(row, kVocab))});
+  }
   numerics::SamplerScratch scratch(kVocab);
-  sequence.Accept(num_rows, logits, kVocab, scratch);
+  sequence.Accept(num_rows, {.best = best, .logits = logits}, scratch);
 }
 
 std::unique_ptr<RunningSequence> Sequence(std::vector<int32_t> prompt) {

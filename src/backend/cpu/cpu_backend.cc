@@ -76,6 +76,7 @@ class CpuBackend final : public ops::Backend {
     add(kernels_.attention);
     add(kernels_.conv_and_gated_delta);
     add(kernels_.fold_records);
+    add(kernels_.best_logits);
     const size_t stride = RoundUpToCacheLine(thread);
     const size_t threads = static_cast<size_t>(pool_.num_threads());
     try {
@@ -104,6 +105,7 @@ class CpuBackend final : public ops::Backend {
   void FoldRecords(const ops::FoldRecordsArgs& args) override {
     RunOp(kernels_.fold_records, args);
   }
+  void BestLogits(const ops::BestLogitsArgs& args) override { RunOp(kernels_.best_logits, args); }
   void GatherRows(const ops::GatherRowsArgs& args) override {
     for (size_t i = 0; i < args.rows.size(); ++i) {
       std::memcpy(args.out + static_cast<int64_t>(i) * args.out_stride,

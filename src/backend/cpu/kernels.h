@@ -50,6 +50,7 @@ struct KernelTable {
   OpKernel<ops::AttentionArgs> attention;
   OpKernel<ops::ConvAndGatedDeltaArgs> conv_and_gated_delta;
   OpKernel<ops::FoldRecordsArgs> fold_records;
+  OpKernel<ops::BestLogitsArgs> best_logits;
 };
 
 // One per kernel file; each fills its own entries for one target (VERBATIM_EXPORT_FILL in
@@ -60,6 +61,8 @@ void FillRopeKernels(Target target, KernelTable& table);         // rope_and_cac
 void FillAttentionKernels(Target target, KernelTable& table);
 void FillGatedDeltaKernels(Target target,
                            KernelTable& table);  // conv_and_gated_delta, fold_records
+
+void FillBestLogitsKernels(Target target, KernelTable& table);
 
 // All of the above and the linears (tables.cc). `target` must be one that the processor has.
 KernelTable MakeKernels(Target target);

@@ -20,6 +20,7 @@ KernelTable MakeKernels(Target target) {
   FillRopeKernels(target, table);
   FillAttentionKernels(target, table);
   FillGatedDeltaKernels(target, table);
+  FillBestLogitsKernels(target, table);
   return table;
 }
 
