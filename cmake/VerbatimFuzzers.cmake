@@ -20,7 +20,7 @@ function(verbatim_fuzzer name)
   endif()
   # 4096 MB and 1 MB inputs: a reader that allocates by what a header claims must fail here, not on a user's machine.
   add_test(NAME fuzz.${name} COMMAND ${name} -max_total_time=${VERBATIM_FUZZ_SECONDS} -rss_limit_mb=4096
-    -max_len=1048576 -timeout=10 -print_final_stats=1 -artifact_prefix=${found}/crash- ${found} ${seeds})
+    -max_len=1048576 -timeout=30 -print_final_stats=1 -artifact_prefix=${found}/crash- ${found} ${seeds})
   math(EXPR timeout "${VERBATIM_FUZZ_SECONDS} + 120")
   set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz TIMEOUT ${timeout})
 endfunction()

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <exception>
+#include <new>
 
 #include "apps/verbatim/help.h"
 #include "apps/verbatim/man_page.h"
@@ -45,6 +47,18 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
   return RunHelp(line, terminal);
 }
 
+// Inside, errors are values, but for memory: what no layer below has turned into one ends here.
+Expected<int> RunVerbCatching(const CommandLine& line, Terminal& terminal) {
+  try {
+    return RunVerb(line, terminal);
+  } catch (const std::bad_alloc&) {
+    return MakeError(StatusCode::kResourceExhausted, line.verb().name, "memory for its work",
+                     "too little");
+  } catch (const std::exception& error) {  // e.g. std::system_error: no thread
+    return MakeError(StatusCode::kInternal, line.verb().name, "to finish", error.what());
+  }
+}
+
 int Report(const Status& status) {
   std::fputs(fmt::format("{}\n", status.message()).c_str(), stderr);
   return ExitCodeOf(status);
@@ -85,7 +99,7 @@ int RunProgram(const std::vector<std::string>& arguments) {
   const Expected<CommandLine> line = ParseCommandLine(arguments);
   if (!line.ok()) return Report(line.status());
   Terminal terminal(*line);
-  const Expected<int> exit_code = RunVerb(*line, terminal);
+  const Expected<int> exit_code = RunVerbCatching(*line, terminal);
   terminal.EndProgress();
   return exit_code.ok() ? *exit_code : Report(exit_code.status());
 }

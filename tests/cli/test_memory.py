@@ -4,6 +4,7 @@ whose shadow memory is larger than any limit."""
 import re
 import resource
 import subprocess
+import tempfile
 import unittest
 
 from support import BINARY, NANO, SOURCE, environment
@@ -45,6 +46,22 @@ class MemoryTest(unittest.TestCase):
 
     def test_quantize_and_inspect(self):
         self.sweep("inspect", TINY)
+
+    def test_a_prompt_that_does_not_fit(self):
+        """Read, encoded, refused for its length: wherever memory ends."""
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"word and word " * (8 * MIB // 14))
+            file.flush()
+            codes = set()
+            for limit in range(24, 200, 8):
+                if limited(limit * MIB, "version").returncode != 0:
+                    continue
+                done = limited(limit * MIB, "generate", "-m", NANO, "-f", file.name, "-q", "-t", "1")
+                with self.subTest(limit=limit):
+                    self.assertIn(done.returncode, (1, 2), done.stderr)
+                    self.assertRegex(done.stderr, LINE)
+                    codes.add(done.returncode)
+            self.assertIn(1, codes)
 
     def test_a_context_of_any_size(self):
         done = limited(512 * MIB, "score", "-m", NANO, "--ids", "5,6,7", "-q", "-c", "8192", "--width", "4096")

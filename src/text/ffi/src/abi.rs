@@ -108,6 +108,25 @@ pub unsafe fn utf8<'a>(data: *const u8, size: usize) -> Outcome<&'a str> {
     })
 }
 
+/// A copy that may outlive the call. Made by the caller's thread, where an allocation that fails would
+/// end the program, and so by asking first.
+pub fn owned(bytes: &[u8]) -> Outcome<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len())
+        .map_err(|_| Failure::new(Code::Exhausted, "too little memory"))?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}
+
+/// As `owned`.
+pub fn owned_text(text: &str) -> Outcome<String> {
+    let mut copy = String::new();
+    copy.try_reserve_exact(text.len())
+        .map_err(|_| Failure::new(Code::Exhausted, "too little memory"))?;
+    copy.push_str(text);
+    Ok(copy)
+}
+
 /// Borrows an object made by this crate.
 ///
 /// # Safety

@@ -10,7 +10,7 @@ use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value,
 };
 
-use crate::abi::{bytes, entry, object, utf8, Code, Failure, Outcome, VtfBytes};
+use crate::abi::{bytes, entry, object, owned, owned_text, utf8, Code, Failure, Outcome, VtfBytes};
 use crate::control_blocks::replace_generation_blocks;
 use crate::python_repr::MAX_DEPTH;
 use crate::supervised::{supervised, Limits};
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn vtf_template_new(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let source = utf8(source, size)?.to_owned();
+        let source = owned_text(utf8(source, size)?)?;
         let environment = supervised(&LIMITS, move || {
             compile(&source).map_err(|e| Failure::new(Code::Corrupt, describe(&e)))
         })?;
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn vtf_template_render(
 ) -> i32 {
     entry(error, || {
         let environment = Arc::clone(&object(template)?.environment);
-        let context = bytes(context_json, size)?.to_owned();
+        let context = owned(bytes(context_json, size)?)?;
         let mut copy = vec![0u64; user_size.div_ceil(size_of::<u64>())];
         let user = bytes(user.cast(), user_size)?;
         std::ptr::copy_nonoverlapping(user.as_ptr(), copy.as_mut_ptr().cast(), user.len());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokenizers::{AddedToken, ModelWrapper, Tokenizer};
 
-use crate::abi::{bytes, entry, object, utf8, Code, Failure, Outcome, VtfBytes};
+use crate::abi::{bytes, entry, object, owned, owned_text, utf8, Code, Failure, Outcome, VtfBytes};
 use crate::supervised::{supervised, Limits};
 
 /// A main thread's stack and a half: parsing nests at most serde_json's 128 levels.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn vtf_tokenizer_new(
     error: *mut VtfBytes,
 ) -> i32 {
     entry(error, || {
-        let json = bytes(json, size)?.to_owned();
+        let json = owned(bytes(json, size)?)?;
         let inner = RwLock::new(supervised(&LOADING, move || load(&json))?);
         out.write(Box::into_raw(Box::new(VtfTokenizer { shared: Arc::new(Shared { inner }) })));
         Ok(())
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn vtf_tokenizer_encode(
 ) -> i32 {
     entry(error, || {
         let shared = Arc::clone(&object(tokenizer)?.shared);
-        let text = utf8(text, size)?.to_owned();
+        let text = owned_text(utf8(text, size)?)?;
         let ids = supervised(&ENCODING, move || shared.encode(&text, parse_special))?;
         let mut ids = ids.into_boxed_slice();
         out.write(VtfIds { data: ids.as_mut_ptr(), size: ids.len() });
