@@ -2,6 +2,7 @@
 """Runs a command in a pseudo-terminal and writes its final screen as an SVG, for the README. Not a terminal emulator.
 
   tools/record_demo.py --out docs/demo.svg --prompt "make demo" -- make demo
+  tools/record_demo.py --out docs/chat.svg --type "Hello" --type "/stats" -- build/verbatim chat -m MODEL
 
 Understood: text, newline, carriage return, backspace, tab, SGR colours and styles (16, 256 and 24-bit), cursor left,
 right, up, down and to a column, erase in line, erase below. Other escape sequences are dropped. Standard library only;
@@ -9,6 +10,7 @@ the same output of the command gives the same bytes.
 """
 
 import argparse
+import bisect
 import codecs
 import fcntl
 import os
@@ -17,6 +19,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import unicodedata
 from xml.sax.saxutils import escape
@@ -177,28 +180,50 @@ class Screen:
         return lines
 
 
-def run(command, columns, rows):
-    """(output, exit code) of a command that believes it writes to a terminal of this size."""
+class Typist:
+    """Types each line when the program shows its prompt, and the end of the input after the last."""
+
+    PROMPT = "> "
+
+    def __init__(self, lines):
+        self.keys = [line.encode() + b"\r" for line in lines] + [b"\x04"] if lines else []
+        self.answered = 0  # output up to here has been answered
+
+    def keys_for(self, output):
+        """What to type now that this much output has come; empty: nothing yet."""
+        if not self.keys or len(output) == self.answered or not ("\n" + CONTROL.sub("", output)).endswith("\n" + self.PROMPT):
+            return b""
+        self.answered = len(output)
+        return self.keys.pop(0)
+
+
+def run(command, columns, rows, typed=()):
+    """(output, exit code) of a command that believes it writes to a terminal of this size; `typed` lines are its input."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = dict(os.environ, TERM="xterm-256color", COLORTERM="truecolor", LANG="C.UTF-8")
     for name in ("NO_COLOR", "COLUMNS", "LINES", "MAKEFLAGS", "MAKELEVEL"):
         environment.pop(name, None)
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env=environment,
-                          start_new_session=True) as process:
-        os.close(follower)
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        output = ""
-        while True:
-            try:
-                data = os.read(leader, 65536)
-            except OSError:  # Linux's way of saying that the last writer has closed the terminal
-                data = b""
-            if not data:
-                break
-            output += decoder.decode(data)
-        os.close(leader)
-        return output + decoder.decode(b"", True), process.wait()
+    typist = Typist(typed)
+    # A history of its own: neither what others typed before nor what is typed here stays anywhere.
+    with tempfile.TemporaryDirectory() as state:
+        environment["XDG_STATE_HOME"] = state
+        with subprocess.Popen(command, stdin=follower if typed else subprocess.DEVNULL, stdout=follower, stderr=follower,
+                              env=environment, start_new_session=True) as process:
+            os.close(follower)
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            output = ""
+            while True:
+                try:
+                    data = os.read(leader, 65536)
+                except OSError:  # Linux's way of saying that the last writer has closed the terminal
+                    data = b""
+                if not data:
+                    break
+                output += decoder.decode(data)
+                os.write(leader, typist.keys_for(output))
+            os.close(leader)
+            return output + decoder.decode(b"", True), process.wait()
 
 
 def runs_of(line):
@@ -220,22 +245,22 @@ def draw_run(column, width, text, style, top):
     elements = []
     if back:
         elements.append(f'<rect x="{x:.1f}" y="{top}" width="{width * CELL_WIDTH:.1f}" height="{LINE_HEIGHT}" fill="{back}"/>')
-    stripped = text.strip(" ")
-    if stripped:
-        if back and fore == PALETTE[0]:  # black is lifted to be seen on the window's own background only
-            fore = BACKGROUND
-        # Leading and trailing blanks are not drawn: renderers disagree about them in textLength.
-        before = len(text) - len(text.lstrip(" "))
-        after = len(text) - len(text.rstrip(" "))
-        x += before * CELL_WIDTH
-        attributes = f' fill="{fore}"' if fore else ""
-        attributes += ' font-weight="bold"' if bold else ""
-        attributes += ' opacity="0.65"' if dim else ""
-        attributes += ' font-style="italic"' if italic else ""
-        attributes += ' text-decoration="underline"' if underline else ""
-        length = (width - before - after) * CELL_WIDTH
-        elements.append(f'<text x="{x:.1f}" y="{top + FONT_SIZE}" textLength="{length:.1f}"{attributes}>'
-                        f"{escape(stripped)}</text>")
+    if back and fore == PALETTE[0]:  # black is lifted to be seen on the window's own background only
+        fore = BACKGROUND
+    attributes = f' fill="{fore}"' if fore else ""
+    attributes += ' font-weight="bold"' if bold else ""
+    attributes += ' opacity="0.65"' if dim else ""
+    attributes += ' font-style="italic"' if italic else ""
+    attributes += ' text-decoration="underline"' if underline else ""
+    # Blanks at the ends and several in a row are not drawn: renderers disagree about them. A wide character is one
+    # character of two cells.
+    cells = [i for i, char in enumerate(text) for _ in range(2 if unicodedata.east_asian_width(char) in "WF" else 1)
+             if not unicodedata.combining(char)]
+    for words in re.finditer(r"[^ ]+(?: [^ ]+)*", text):
+        before = bisect.bisect_left(cells, words.start())
+        length = (bisect.bisect_left(cells, words.end()) - before) * CELL_WIDTH
+        elements.append(f'<text x="{x + before * CELL_WIDTH:.1f}" y="{top + FONT_SIZE}" textLength="{length:.1f}"{attributes}>'
+                        f"{escape(words.group())}</text>")
     return elements
 
 
@@ -267,9 +292,10 @@ def main():
     parser.add_argument("--rows", type=int, default=40, help="keep the last ROWS lines (40)")
     parser.add_argument("--title", default="verbatim")
     parser.add_argument("--prompt", help="shown as a typed command above the output")
+    parser.add_argument("--type", action="append", default=[], metavar="LINE", help="type this at the command's next prompt")
     parser.add_argument("command", nargs="+", help="after --")
     arguments = parser.parse_args()
-    output, code = run(arguments.command, arguments.columns, arguments.rows)
+    output, code = run(arguments.command, arguments.columns, arguments.rows, arguments.type)
     if code != 0:
         sys.stderr.write(output)
         print(f"[record_demo] expected a command that succeeds, received exit code {code}", file=sys.stderr)

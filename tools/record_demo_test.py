@@ -60,6 +60,21 @@ class RecordDemoTest(unittest.TestCase):
             self.assertEqual(failed.returncode, 1)
             self.assertIn("exit code 3", failed.stderr)
 
+    def test_several_blanks_are_kept_by_placing_what_follows(self):
+        screen = record_demo.Screen(40)
+        screen.feed("a b   \u4f60x  c")
+        svg = record_demo.draw(screen.lines, 40, "t")
+        texts = xml.dom.minidom.parseString(svg).getElementsByTagName("text")[1:]
+        self.assertEqual([node.firstChild.data for node in texts], ["a b", "\u4f60x", "c"])
+        columns = [(float(node.getAttribute("x")) - record_demo.PADDING) / record_demo.CELL_WIDTH for node in texts]
+        self.assertEqual([round(column) for column in columns], [0, 6, 11])
+
+    def test_typed_lines_are_answers_to_prompts(self):
+        script = "while printf '\\n> ' && read -r line; do echo \"got $line\"; done; true"
+        output, code = record_demo.run(["sh", "-c", script], 40, 10, ["one", "two"])
+        self.assertEqual(code, 0)
+        self.assertEqual([line for line in screen_text(output) if line.startswith("got")], ["got one", "got two"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -187,17 +187,21 @@ Status ChatLoop::Answer(const std::string& message) {
   stats_.Add(prompt_tokens, result);
   session_.Add(std::move(turn));
   const int64_t tokens = prompt_tokens + static_cast<int64_t>(result.token_ids.size());
+  const auto note = [&](std::string_view text) {
+    terminal_.Note(terminal_.OnError(Style::kDim, text));
+  };
   if (result.finish_reason == FinishReason::kCancelled) {
-    terminal_.Note(terminal_.OnError(Style::kDim, "(interrupted)"));
+    note("(interrupted)");
   } else if (tokens >= context) {
     Say(
         fmt::format("The context of {} tokens is full; /reset starts anew, and verbatim chat with "
                     "a larger --context has more room.\n",
                     context));
   } else if (result.finish_reason == FinishReason::kLength) {
-    terminal_.Note(terminal_.OnError(Style::kDim, "(ended by --max-tokens)"));
+    note("(ended by --max-tokens)");
   }
-  return {};
+  // For the eye: the next prompt stands apart.
+  return settings_.interactive ? terminal_.Write("\n") : Status();
 }
 
 Expected<Result> ChatLoop::RunTurn(Request request, bool thinking, ChatAnswer* answer) {

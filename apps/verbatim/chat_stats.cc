@@ -38,7 +38,7 @@ std::string ChatStats::Sums::Text() const {
   drafts.speculation = speculation;
   drafts.token_ids.resize(static_cast<size_t>(timed_tokens + 1));
   if (const std::string summary = DraftSummary(drafts); !summary.empty()) {
-    text += "\n              " + summary;
+    text += "\n  " + summary;
   }
   return text;
 }

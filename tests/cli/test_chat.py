@@ -319,6 +319,14 @@ class ChatTest(unittest.TestCase):
         self.assertGreater(int(match[2]), 0)
         self.assertIn(b"drafts accepted of tested", done.stderr)
 
+    def test_state_is_reused_by_templates_that_drop_the_thinking(self):
+        """The next prompt does not go on from the answer, but it repeats what was before it."""
+        done = self.piped("Hello, who are you?\nAnd you?\n/stats\n", "-n", "20", "--spec", "mtp",
+                          model=self.template_model(THINKING))
+        match = re.search(rb"last answer .* prompt (\d+) tokens, (\d+) of them cached", done.stderr)
+        self.assertGreater(int(match[2]), 8)
+        self.assertLess(int(match[2]), int(match[1]) - 3)
+
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([BINARY, "chat", "-m", NANO, "-n", "8", "-q"], input=b"Hello\n", stdout=full,

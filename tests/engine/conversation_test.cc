@@ -274,6 +274,30 @@ TEST_F(ConversationTest, NeighboursCancelEachOther) {
   }
 }
 
+// Gone back to the kept prefix, and cancelled before a row of it ran: a neighbour's prompt took the
+// whole step.
+TEST_F(ConversationTest, CancelRightAfterGoingBack) {
+  const SpeculationOptions mtp = Speculations()[1].options;
+  for (const int64_t length : {100, 101, 102, 103}) {
+    SCOPED_TRACE(length);
+    const auto engine = Load(2, 2);
+    const ConversationId id = *engine->OpenConversation();
+    const Ids prompt = Next(length);
+    Turn(*engine, Make(prompt, 20, mtp, id));
+    const RequestId neighbour = *engine->Submit(Make(Next(2 * kChunk), 5, mtp));
+    const RequestId victim = *engine->Submit(Make(prompt + Ids{7, 8}, 5, mtp, id));
+    engine->Step();
+    ASSERT_TRUE(engine->Cancel(victim).ok());
+    while (engine->Step()) {
+    }
+    EXPECT_TRUE(engine->TakeResult(neighbour).ok());
+    EXPECT_EQ(engine->TakeResult(victim)->cached_prompt_tokens, length);
+    const Request next = Make(prompt + Next(1), 60, mtp, id);
+    EXPECT_EQ(Turn(*engine, next).cached_prompt_tokens, length);
+    used_ -= length + 2 * kChunk;
+  }
+}
+
 // The head has no rows of turns without it: then the prompt is computed anew, never drafted from
 // garbage.
 TEST_F(ConversationTest, SpeculationMayChangeBetweenTurns) {
