@@ -65,7 +65,7 @@ std::wstring ToWide(std::string_view utf8) {
 std::string ToUtf8(std::wstring_view wide) {
   std::string utf8;
   for (const wchar_t character : wide) {
-    const auto code = static_cast<uint32_t>(character);
+    const uint32_t code = static_cast<char32_t>(character);
     if (code < 0x80) {
       utf8 += static_cast<char>(code);
     } else if (code < 0x800) {
