@@ -11,6 +11,7 @@
 #include <set>
 
 #include "tests/contract/digest_axes.h"
+#include "tests/support/sample_size.h"
 #include "tests/support/test_models.h"
 #include "verbatim/engine.h"
 
@@ -147,7 +148,7 @@ TEST_P(DigestTest, EqualOverSpeculationThreadsTargetsAndChunks) {
         // 17 speculations x 9 prompts x 10 engines a target; scalar code is about 20 times slower
         // than the others. The steps are coprime to those counts, so that the sample meets every
         // value of every axis.
-        const int64_t step = axes.target == "scalar" ? 173 : 29;
+        const int64_t step = axes.target == "scalar" ? Sampled(173, 4001) : Sampled(29, 239);
         if (!full && index++ % step != 0) continue;
         const Output output = ToOutput(engine->Generate(MakeRequest(
             prompts[p], speculations[s], classic[p].token_ids, engine->info().vocab_size)));
@@ -180,8 +181,9 @@ TEST_P(DigestTest, EqualHoweverTokensAreChosen) {
   };
   std::map<std::pair<size_t, int>, Output> classic;  // by sampling and prompt
   std::set<std::vector<int32_t>> distinct;
+  const auto num_prompts = static_cast<int>(Sampled(kNumPrompts, 2));
   for (size_t a = 0; a < samplings.size(); ++a) {
-    for (int p = 0; p < kNumPrompts; ++p) {
+    for (int p = 0; p < num_prompts; ++p) {
       Output output = ToOutput(reference->Generate(make(p, {}, samplings[a], {})));
       Request quiet = make(p, {}, samplings[a], {});
       quiet.sampling.logprobs = quiet.sampling.logprobs < 0 ? 3 : -1;
@@ -199,7 +201,7 @@ TEST_P(DigestTest, EqualHoweverTokensAreChosen) {
     const auto engine = LoadEngine(model.folder, axes, 1);
     ASSERT_NE(engine, nullptr);
     // Coprime to 17 speculations x 9 prompts x 6 samplings, as above.
-    const int64_t step = axes.target == "scalar" ? 1013 : 139;
+    const int64_t step = axes.target == "scalar" ? Sampled(1013, 8093) : Sampled(139, 1151);
     for (size_t s = 0; s < speculations.size(); ++s) {
       for (const auto& [key, expected] : classic) {
         if (!full && index++ % step != 0) continue;
@@ -236,6 +238,7 @@ TEST_P(DigestTest, EqualWhateverTheNeighbours) {
     return p % 2 == 1 ? drawn[p] : classic[p];
   };
   std::vector<EngineAxes> engines = {{"", 2, 64}, {"", 1, 7}, {"", 2, 0}};
+  engines.resize(static_cast<size_t>(Sampled(3, 1)));
   if (full) engines = AllEngineAxes();
   for (const EngineAxes& axes : engines) {
     const auto engine = LoadEngine(model.folder, axes, kMaxNeighbours + 1);
