@@ -44,8 +44,10 @@ function(verbatim_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE VERBATIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    $<$<BOOL:${VERBATIM_SANITIZER}>:VERBATIM_SANITIZED>)  # tests/support/sample_size.h
+  target_compile_definitions(${name} PRIVATE VERBATIM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(VERBATIM_SANITIZER)  # tests/support/sample_size.h
+    target_compile_definitions(${name} PRIVATE VERBATIM_SANITIZED)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
