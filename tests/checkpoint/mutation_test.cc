@@ -1,14 +1,13 @@
-// A checkpoint with one fault at a time: every field, every tensor, every boundary. It never
-// crashes, and the error names the fault; what loads all the same is listed, with the reason.
-#include <fmt/format.h>
+// A checkpoint with one fault at a time: every field of the configs, every tensor. It never
+// crashes, and the error names the fault; what loads all the same is listed, with the reason. The
+// weights' file byte by byte is file_mutation_test.cc.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <map>
 #include <set>
 
+#include "checkpoint/mutation_support.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/synthetic.h"
 #include "checkpoint/tensor_names.h"
 #include "support/json_mutations.h"
 
@@ -16,102 +15,15 @@ namespace verbatim {
 namespace {
 
 using nlohmann::ordered_json;
+using testing::AffineModel;
+using testing::ExpectFault;
 using testing::FileTensor;
+using testing::Folder;
 using testing::JsonMutation;
-using testing::ModelSpec;
-using testing::SafetensorsText;
-using testing::TempFolder;
+using testing::Model;
+using testing::RawModel;
+using testing::ReportLoads;
 using testing::TensorMap;
-
-ModelSpec SmallSpec() {
-  ModelSpec spec;
-  spec.hidden_size = 32;
-  spec.intermediate_size = 32;
-  spec.vocab_size = 32;
-  spec.layer_types = "llf";  // two of the kind by which the layout is told
-  spec.head_dim = 16;
-  return spec;
-}
-
-struct Model {
-  ordered_json config;
-  ordered_json generation = {{"eos_token_id", {2, 3}}, {"do_sample", true},
-                             {"temperature", 0.6},     {"top_k", 20},
-                             {"top_p", 0.95},          {"repetition_penalty", 1.05}};
-  TensorMap tensors;
-};
-
-Model RawModel() {
-  return {.config = testing::ConfigJson(SmallSpec()), .tensors = testing::RawTensors(SmallSpec())};
-}
-
-Model AffineModel() {
-  Model model = RawModel();
-  model.tensors = testing::ToMlx(model.tensors);
-  std::vector<std::string> paths;
-  for (const auto& [name, tensor] : model.tensors) {
-    if (name.ends_with("_proj.weight")) paths.push_back(name.substr(0, name.size() - 7));
-  }
-  // The last one stays dense.
-  for (size_t i = 0; i + 1 < paths.size(); ++i) {
-    testing::QuantizeTensor(&model.tensors, paths[i], 4, 32);
-  }
-  testing::QuantizeTensor(&model.tensors, "language_model.model.embed_tokens", 8, 32);
-  ordered_json quantization = {{"group_size", 32}, {"bits", 4}, {"mode", "affine"}};
-  quantization["language_model.model.embed_tokens"] = {{"group_size", 32}, {"bits", 8}};
-  for (const auto& [name, tensor] : model.tensors) {
-    const std::string path = name.ends_with(".weight") ? name.substr(0, name.size() - 7) : "";
-    if (tensor.dtype != "U32" && tensor.shape.size() == 2 && !path.empty()) {
-      quantization[path] = false;
-    }
-  }
-  model.config["quantization"] = quantization;
-  return model;
-}
-
-// One folder whose files are written anew when they differ.
-class Folder {
- public:
-  Status Load(const std::string& config, const std::string& generation,
-              const std::string& weights) {
-    ++loads_;
-    Update("config.json", config);
-    Update("generation_config.json", generation);
-    Update("model.safetensors", weights);
-    const auto checkpoint = testing::LoadFolder(folder_.path());
-    return checkpoint.status();
-  }
-  int loads() const { return loads_; }
-
- private:
-  void Update(const std::string& name, const std::string& bytes) {
-    std::string& written = written_[name];
-    if (written == bytes && !bytes.empty()) return;
-    testing::WriteFile(folder_.path() / name, bytes);
-    written = bytes;
-  }
-  TempFolder folder_;
-  std::map<std::string, std::string> written_;
-  int loads_ = 0;
-};
-
-// How many, for docs/hardening.md.
-void ReportLoads(const Folder& folder) {
-  ::testing::Test::RecordProperty("loads", folder.loads());
-  std::printf("%d loads\n", folder.loads());
-}
-
-// The house's form on one line, with every part in it.
-void ExpectFault(const Status& status, const std::vector<std::string>& parts,
-                 const std::string& mutation) {
-  const std::string& message = status.message();
-  EXPECT_TRUE(message.starts_with("[") && message.find("] expected ") != message.npos &&
-              message.find(", received ") != message.npos && message.find('\n') == message.npos)
-      << mutation << ": " << message;
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), message.npos) << mutation << ": " << message;
-  }
-}
 
 // Path -> the mutations of it that load, each by design; "*": any.
 using Harmless = std::map<std::string, std::set<std::string>>;
@@ -339,105 +251,6 @@ void SweepTensors(const Model& model) {
 
 TEST(MutationTest, RawTensors) { SweepTensors(RawModel()); }
 TEST(MutationTest, AffineTensors) { SweepTensors(AffineModel()); }
-
-// ---- The weights' file, by byte: what is no valid file.
-
-struct File {
-  std::string header;
-  std::string data;
-  std::string bytes() const { return SafetensorsText(header, data); }
-};
-
-File Split(const std::string& bytes) {
-  size_t size = 0;
-  for (size_t i = 0; i < 8; ++i) size |= size_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
-  return {bytes.substr(8, size), bytes.substr(8 + size)};
-}
-
-class FileMutationTest : public ::testing::Test {
- protected:
-  Status Load(const std::string& bytes) {
-    return folder_.Load(model_.config.dump(), model_.generation.dump(), bytes);
-  }
-  void ExpectRefused(const std::string& bytes, const std::string& what,
-                     const std::vector<std::string>& parts = {"model.safetensors"}) {
-    const Status status = Load(bytes);
-    EXPECT_FALSE(status.ok()) << what << " loads";
-    if (!status.ok()) ExpectFault(status, parts, what);
-  }
-  void TearDown() override { ReportLoads(folder_); }
-
-  static Model TwoLayers() {
-    ModelSpec spec = SmallSpec();
-    spec.layer_types = "lf";  // a shorter header
-    return {.config = testing::ConfigJson(spec), .tensors = testing::RawTensors(spec)};
-  }
-
-  const Model model_ = TwoLayers();
-  const std::string bytes_ = Weights(model_.tensors);
-  const File file_ = Split(bytes_);
-  Folder folder_;
-};
-
-// dtype, shape, offsets of every tensor, each with every mutant.
-TEST_F(FileMutationTest, HeaderFields) {
-  testing::ForEachJsonMutation(ordered_json::parse(file_.header), [&](const JsonMutation& m) {
-    const std::string bytes = SafetensorsText(m.text, file_.data);
-    // The tensor's name, unless the text is no JSON. Of a key that is gone the rest may be named
-    // first: the data it covered, and the tensor that it was.
-    std::vector<std::string> parts = {"model.safetensors"};
-    const std::string name = m.path.substr(0, m.path.find(".weight") + 7);
-    const Status status = Load(bytes);
-    ASSERT_FALSE(status.ok()) << m.path << " = " << m.what << " loads";
-    const bool syntax = status.message().find("a syntax error at byte") != std::string::npos;
-    const bool named = model_.tensors.contains(name) && m.path != name && m.what != "twice";
-    if (!syntax && named) parts.push_back(name);
-    if (m.what == "twice") parts.push_back(m.key);
-    ExpectFault(status, parts, m.path + " = " + m.what);
-  });
-}
-
-TEST_F(FileMutationTest, HeaderLength) {
-  const uint64_t size = file_.header.size();
-  for (const uint64_t length :
-       {uint64_t{0}, uint64_t{1}, size / 2, size - 1, size + 1, size + 8, bytes_.size() - 8,
-        uint64_t{bytes_.size()}, bytes_.size() + 8, uint64_t{1} << 31, uint64_t{1} << 32,
-        uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7}) {
-    std::string bytes = bytes_;
-    for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(length >> (8 * i));
-    ExpectRefused(bytes, fmt::format("length {}", length));
-  }
-}
-
-// Each byte of the header with a bit flipped, or replaced by what has a meaning in JSON.
-TEST_F(FileMutationTest, HeaderBytes) {
-  for (size_t at = 0; at < file_.header.size(); ++at) {
-    const char flipped = static_cast<char>(file_.header[at] ^ (1 << (at / 4 % 8)));
-    const char with = std::array{flipped, '"', '0', '}'}[at % 4];
-    if (with == file_.header[at]) continue;
-    File changed = file_;
-    changed.header[at] = with;
-    // A changed name may be missed under its canonical name, in the folder.
-    ExpectRefused(changed.bytes(), fmt::format("byte {} = {}", at, int{with}), {});
-  }
-}
-
-TEST_F(FileMutationTest, Truncations) {
-  const size_t data_begin = bytes_.size() - file_.data.size();
-  std::set<size_t> cuts;
-  for (size_t at = 0; at < data_begin; at += 3) cuts.insert(at);
-  const ordered_json header = ordered_json::parse(file_.header);
-  for (const auto& [name, entry] : header.items()) {
-    for (const auto& offset : entry["data_offsets"]) {
-      for (const int delta : {-1, 0, 1}) cuts.insert(data_begin + offset.get<size_t>() + delta);
-    }
-  }
-  for (const size_t cut : cuts) {
-    if (cut < bytes_.size()) ExpectRefused(bytes_.substr(0, cut), fmt::format("cut at {}", cut));
-  }
-  ExpectRefused(bytes_ + '\0', "a byte too many");
-  ExpectRefused("", "empty");
-}
 
 }  // namespace
 }  // namespace verbatim

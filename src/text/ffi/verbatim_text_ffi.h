@@ -4,7 +4,8 @@
 // Every function that returns a VtfStatus fails by value: on any code but VTF_OK it writes nothing
 // but *error (if not null), a UTF-8 message that vtf_bytes_free releases. Panics inside the crate
 // become VTF_PANIC. Loading, encoding and rendering run on a thread of their own within limits of
-// memory and time; one that exceeds them is left behind (src/supervised.rs). Byte strings are pointer and size; a size of 0 allows a null pointer.
+// memory and time; one that exceeds them is left behind (src/supervised.rs). Byte strings are
+// pointer and size; a size of 0 allows a null pointer.
 #ifndef VERBATIM_TEXT_FFI_VERBATIM_TEXT_FFI_H_
 #define VERBATIM_TEXT_FFI_VERBATIM_TEXT_FFI_H_
 
@@ -90,8 +91,8 @@ typedef size_t (*VtfStrftime)(const void* user, const char* format, char* out, s
 // Renders with the variables of a JSON object, whose order of keys is kept. `strftime` may be null;
 // it gets a copy of the `user_size` bytes at `user`.
 int vtf_template_render(const struct VtfTemplate* value, const uint8_t* context_json, size_t size,
-                        VtfStrftime strftime, const void* user, size_t user_size, struct VtfBytes* out,
-                        struct VtfBytes* error);
+                        VtfStrftime strftime, const void* user, size_t user_size,
+                        struct VtfBytes* out, struct VtfBytes* error);
 
 #ifdef __cplusplus
 }  // extern "C"
