@@ -8,7 +8,7 @@
 namespace verbatim {
 
 void AdviseHugePages(void* data, size_t bytes) {
-  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;  // of x86-64, and of aarch64 with 4 KiB pages
+  constexpr uintptr_t kHugePage = kHugePageBytes;
   const auto begin = reinterpret_cast<uintptr_t>(data);
   const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
   const uintptr_t last = (begin + bytes) / kHugePage * kHugePage;

@@ -14,7 +14,10 @@ namespace verbatim {
 
 inline constexpr size_t kCacheLine = 64;  // bytes; also the width of the widest vector used
 
-// Asks the system to back whole 2 MiB pages inside [data, data + bytes) as such. For memory that is
+// Of x86-64, and of aarch64 with pages of 4 KiB.
+inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+// Asks the system to back whole huge pages inside [data, data + bytes) as such. For memory that is
 // read from end to end at every step, where a page of 4 KiB costs a page walk and stops the
 // processor's prefetch. Advice: nothing happens where it can't be taken.
 void AdviseHugePages(void* data, size_t bytes);

@@ -18,9 +18,10 @@ constexpr WeightFormat kFourBits = {
 
 TEST(Pack, APassReadsWhatTheCheckpointHas) {
   ThreadPool pool(1);
+  HugePageArena arena;
   for (const WeightFormat& format : AllFormats()) {
     const LinearCase linear(format, 48, 384, 1);  // whole tiles, whole groups
-    const auto packed = PackLinear(linear.matrix(), pool);
+    const auto packed = PackLinear(linear.matrix(), pool, arena);
     ASSERT_TRUE(packed.ok()) << packed.status().message();
     EXPECT_EQ((*packed)->bytes(), linear.matrix().bytes()) << Describe(format);
     EXPECT_EQ((*packed)->in_features(), 384);
@@ -31,7 +32,8 @@ TEST(Pack, APassReadsWhatTheCheckpointHas) {
 
 void ExpectError(const WeightMatrix& matrix, StatusCode code, const char* text) {
   ThreadPool pool(1);
-  const auto packed = PackLinear(matrix, pool);
+  HugePageArena arena;
+  const auto packed = PackLinear(matrix, pool, arena);
   ASSERT_FALSE(packed.ok()) << text;
   EXPECT_EQ(packed.status().code(), code);
   EXPECT_THAT(packed.status().message(), HasSubstr("[case] expected"));
@@ -95,6 +97,7 @@ TEST(Pack, RefusesNanScalesAndBiases) {
 // Checkpoints are mapped: a tensor may start at any byte.
 TEST(Pack, ReadsUnalignedData) {
   ThreadPool pool(1);
+  HugePageArena arena;
   const LinearCase linear(kFourBits, 16, 128, 1);
   const auto shift = [](std::span<const std::byte> bytes) {
     std::vector<std::byte> moved(bytes.size() + 1);
@@ -106,8 +109,8 @@ TEST(Pack, ReadsUnalignedData) {
   WeightMatrix matrix = linear.matrix();
   matrix.data = std::span(data).subspan(1);
   matrix.scales = std::span(scales).subspan(1);
-  const auto expected = PackLinear(linear.matrix(), pool);
-  const auto actual = PackLinear(matrix, pool);
+  const auto expected = PackLinear(linear.matrix(), pool, arena);
+  const auto actual = PackLinear(matrix, pool, arena);
   ASSERT_TRUE(expected.ok() && actual.ok());
   EXPECT_EQ(std::memcmp((*expected)->tile(0), (*actual)->tile(0),
                         static_cast<size_t>((*expected)->bytes())),

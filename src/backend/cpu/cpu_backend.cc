@@ -58,7 +58,7 @@ class CpuBackend final : public ops::Backend {
   }
   Expected<std::unique_ptr<ops::PreparedLinear>> PrepareLinear(
       const WeightMatrix& matrix) override {
-    VERBATIM_ASSIGN_OR_RETURN(std::unique_ptr<PackedLinear> packed, PackLinear(matrix, pool_));
+    VERBATIM_ASSIGN_OR_RETURN(std::unique_ptr<PackedLinear> packed, PackLinear(matrix, pool_, weights_));
     return std::unique_ptr<ops::PreparedLinear>(std::move(packed));
   }
 
@@ -139,6 +139,7 @@ class CpuBackend final : public ops::Backend {
   const KernelTable kernels_;
   ThreadPool pool_;
   LinearRunner linear_;
+  HugePageArena weights_;
   AlignedBuffer<std::byte> shared_;
   AlignedBuffer<std::byte> thread_;
   size_t thread_stride_ = 0;

@@ -168,21 +168,21 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-PackedLinear::PackedLinear(int64_t out_features, int64_t in_features, const WeightFormat& format)
+PackedLinear::PackedLinear(int64_t out_features, int64_t in_features, const WeightFormat& format,
+                           HugePageArena& arena)
     : PreparedLinear(out_features, in_features, format),
       group_size_(format.type == WeightType::kAffine ? format.group_size : kChunk),
       num_groups_(CeilDiv(in_features, group_size_)),
       tile_bytes_(TileBytes(format, num_groups_)),
       num_tiles_(CeilDiv(out_features, kTileOutputs)),
-      data_(static_cast<size_t>(num_tiles_ * tile_bytes_)) {
-  AdviseHugePages(data_.data(), data_.size());
-}
+      data_(arena.Allocate(static_cast<size_t>(num_tiles_ * tile_bytes_))) {}
 
-Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool) {
+Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool,
+                                                   HugePageArena& arena) {
   VERBATIM_RETURN_IF_ERROR(CheckFormat(matrix));
   std::unique_ptr<PackedLinear> packed;
   try {
-    packed = std::make_unique<PackedLinear>(matrix.rows, matrix.cols, matrix.format);
+    packed = std::make_unique<PackedLinear>(matrix.rows, matrix.cols, matrix.format, arena);
   } catch (const std::bad_alloc&) {
     return MakeError(StatusCode::kResourceExhausted, matrix.name,
                      fmt::format("{} bytes of memory for the packed matrix", matrix.bytes()),

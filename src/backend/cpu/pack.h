@@ -21,7 +21,7 @@
 #include <memory>
 
 #include "backend/cpu/linear_kernels.h"
-#include "base/aligned_buffer.h"
+#include "base/huge_page_arena.h"
 #include "base/thread_pool.h"
 #include "ops/linear.h"
 #include "verbatim/status.h"
@@ -30,27 +30,30 @@ namespace verbatim::cpu {
 
 class PackedLinear final : public ops::PreparedLinear {
  public:
-  PackedLinear(int64_t out_features, int64_t in_features, const WeightFormat& format);
+  // Throws std::bad_alloc.
+  PackedLinear(int64_t out_features, int64_t in_features, const WeightFormat& format,
+               HugePageArena& arena);
 
   int64_t bytes() const override { return num_tiles_ * tile_bytes_; }
   int64_t num_tiles() const { return num_tiles_; }
   int64_t tile_bytes() const { return tile_bytes_; }
   int group_size() const { return group_size_; }  // 32 for dense weights
   int64_t num_groups() const { return num_groups_; }
-  const std::byte* tile(int64_t index) const { return data_.data() + index * tile_bytes_; }
-  std::byte* mutable_tile(int64_t index) { return data_.data() + index * tile_bytes_; }
+  const std::byte* tile(int64_t index) const { return data_.get() + index * tile_bytes_; }
+  std::byte* mutable_tile(int64_t index) { return data_.get() + index * tile_bytes_; }
 
  private:
   int group_size_;
   int64_t num_groups_;
   int64_t tile_bytes_;
   int64_t num_tiles_;
-  AlignedBuffer<std::byte> data_;
+  std::shared_ptr<std::byte> data_;
 };
 
 // kUnsupported: bits, group or type that no kernel has; kCorrupt: sizes that contradict the shape,
 // a NaN scale or bias; kResourceExhausted: memory.
-Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool);
+Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool,
+                                                   HugePageArena& arena);
 
 }  // namespace verbatim::cpu
 
