@@ -23,8 +23,8 @@ std::string Environment(const char* name) {
 // Typed lines, and the file that remembers them.
 class TypedInput {
  public:
-  TypedInput(FILE* output, bool color, Terminal& terminal)
-      : terminal_(terminal), editor_(output, color), history_(HistoryPath(Environment)) {
+  TypedInput(FILE* output, bool color, Terminal& terminal, DeferredSignals& signals)
+      : terminal_(terminal), editor_(output, color, signals), history_(HistoryPath(Environment)) {
     const auto lines = history_.Load();
     if (!lines.ok()) {
       Complain(lines.status());
@@ -79,19 +79,22 @@ Expected<int> RunChat(const CommandLine& line, Terminal& terminal) {
   const bool error_is_terminal = isatty(STDERR_FILENO) == 1;
   settings.interactive = isatty(STDIN_FILENO) == 1 && (output_is_terminal || error_is_terminal);
   const ChatDisplay display(terminal, output_is_terminal, terminal.output_color());
-  const auto run = [&](LineSource& lines, const std::function<void(const std::string&)>& remember) {
-    ChatLoop loop(*engine, terminal, lines, display, settings, remember);
+  const auto run = [&](LineSource& lines, DeferredSignals* signals,
+                       const std::function<void(const std::string&)>& remember) {
+    ChatLoop loop(*engine, terminal, lines, display, settings, remember, signals);
     if (line.Given("system")) loop.SetSystem(line.Text("system"));
     return loop.Run();
   };
   if (!settings.interactive) {
     PipeLines lines;
-    return run(lines, [](const std::string&) {});
+    return run(lines, nullptr, [](const std::string&) {});
   }
   terminal.Note(terminal.OnError(Style::kDim, "/help lists the commands, Ctrl-D ends"));
+  DeferredSignals signals;  // one for all lines and answers: no gap in which one gets lost
   TypedInput input(output_is_terminal ? stdout : stderr,
-                   output_is_terminal ? terminal.output_color() : terminal.error_color(), terminal);
-  return run(input.editor(), [&](const std::string& typed) { input.Remember(typed); });
+                   output_is_terminal ? terminal.output_color() : terminal.error_color(), terminal,
+                   signals);
+  return run(input.editor(), &signals, [&](const std::string& typed) { input.Remember(typed); });
 }
 
 }  // namespace verbatim::cli

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "apps/verbatim/generation.h"
@@ -25,13 +26,14 @@ constexpr size_t kMaxSessionBytes = size_t{64} << 20;
 
 ChatLoop::ChatLoop(Engine& engine, Terminal& terminal, LineSource& lines,
                    const ChatDisplay& display, ChatSettings settings,
-                   std::function<void(const std::string&)> remember)
+                   std::function<void(const std::string&)> remember, DeferredSignals* signals)
     : engine_(engine),
       terminal_(terminal),
       lines_(lines),
       display_(display),
       settings_(std::move(settings)),
-      remember_(std::move(remember)) {}
+      remember_(std::move(remember)),
+      signals_(signals) {}
 
 Expected<int> ChatLoop::Run() {
   while (exit_code_ == 0) {
@@ -43,8 +45,8 @@ Expected<int> ChatLoop::Run() {
       terminal_.Note(terminal_.OnError(Style::kDim, "Ctrl-C again ends the program"));
       continue;
     }
-    const DeferredSignals signals;
-    signals_ = &signals;
+    std::optional<DeferredSignals> of_message;
+    if (!settings_.interactive) signals_ = &of_message.emplace();
     const bool at_end = line.kind == ReadLine::Kind::kEnd;
     if (at_end && assembler_.in_block()) {
       Fail(MakeError(StatusCode::kInvalidArgument, "message", R"(""" at its end)",
@@ -55,10 +57,11 @@ Expected<int> ChatLoop::Run() {
     if (message && message->find_first_not_of(" \t\n") != std::string::npos) {
       interrupts_ = 0;
       VERBATIM_ASSIGN_OR_RETURN(const Next next, Handle(*message));
-      if (signals.exit_code() == kExitInterrupted && settings_.interactive) {
+      const int code = signals_->Take();
+      if (code == kExitInterrupted && settings_.interactive) {
         interrupts_ = 1;
       } else {
-        exit_code_ = signals.exit_code();
+        exit_code_ = code;
       }
       if (next == Next::kEnd) break;
     }

@@ -31,8 +31,10 @@ struct ChatSettings {
 class ChatLoop {
  public:
   // The engine has room for one conversation. `remember` receives every line that was typed.
+  // `signals`: those that `lines` heeds while it reads; null: a signal ends the process meanwhile.
   ChatLoop(Engine& engine, Terminal& terminal, LineSource& lines, const ChatDisplay& display,
-           ChatSettings settings, std::function<void(const std::string&)> remember);
+           ChatSettings settings, std::function<void(const std::string&)> remember,
+           DeferredSignals* signals);
 
   void SetSystem(const std::string& text) { session_.set_system(text); }
 
@@ -66,9 +68,9 @@ class ChatLoop {
   ChatStats stats_;
   MessageAssembler assembler_;
   ConversationId conversation_ = kNoConversation;
-  const DeferredSignals* signals_ = nullptr;  // from a line's end to the next one's beginning
-  int interrupts_ = 0;                        // Ctrl-C in a row, without a message between them
-  int exit_code_ = 0;                         // not 0: a signal asks to end
+  DeferredSignals* signals_;  // of a pipe: null before the first message
+  int interrupts_ = 0;        // Ctrl-C in a row, without a message between them
+  int exit_code_ = 0;         // not 0: a signal asks to end
   bool failed_ = false;
 };
 

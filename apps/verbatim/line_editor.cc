@@ -17,7 +17,6 @@
 #include <string_view>
 
 #include "apps/verbatim/chat_history.h"
-#include "apps/verbatim/signals.h"
 
 namespace verbatim::cli {
 namespace {
@@ -92,7 +91,7 @@ struct LineEditor::Impl {
   std::wstring prompt;
   std::wstring continued_prompt;
   bool show_continued = false;
-  const DeferredSignals* signals = nullptr;
+  DeferredSignals* signals = nullptr;
   struct sigaction resize_before = {};
   struct sigaction continue_before = {};
 
@@ -147,10 +146,12 @@ struct LineEditor::Impl {
   }
 };
 
-LineEditor::LineEditor(FILE* output, bool color) : impl_(std::make_unique<Impl>()) {
+LineEditor::LineEditor(FILE* output, bool color, DeferredSignals& signals)
+    : impl_(std::make_unique<Impl>()) {
   UseUtf8Locale();
   Impl& self = *impl_;
   self.output = output;
+  self.signals = &signals;
   // \1 marks what takes no room on the screen.
   self.prompt = color ? L"\1\x1b[1;32m\1>\1\x1b[0m\1 " : L"> ";
   self.continued_prompt = color ? L"\1\x1b[2m\1.\1\x1b[0m\1 " : L". ";
@@ -198,16 +199,16 @@ ReadLine LineEditor::Read(bool continued) {
   sigemptyset(&waiting);
   for (const int signal : {SIGINT, SIGTERM, SIGWINCH, SIGCONT}) sigaddset(&waiting, signal);
   sigprocmask(SIG_BLOCK, &waiting, &before);
-  const DeferredSignals signals;
-  self.signals = &signals;
   if (resized.exchange(false)) el_resize(self.editor);
+  // libedit itself would show the prompt first; a key pressed in between was echoed twice, and a
+  // Ctrl-D lost.
+  el_wset(self.editor, EL_PREP_TERM, 1);
   int count = 0;
   const wchar_t* line = el_wgets(self.editor, &count);
   ReadLine result;
-  if (signals.exit_code() != 0) {
+  if (const int code = self.signals->Take(); code != 0) {
     std::fputs("^C\n", self.output);
-    const bool interrupted = signals.exit_code() == 128 + SIGINT;
-    result.kind = interrupted ? ReadLine::Kind::kInterrupted : ReadLine::Kind::kTerminated;
+    result.kind = code == 128 + SIGINT ? ReadLine::Kind::kInterrupted : ReadLine::Kind::kTerminated;
   } else if (line == nullptr || count <= 0) {
     std::fputs("\n", self.output);
     result.kind = ReadLine::Kind::kEnd;

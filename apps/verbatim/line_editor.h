@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/verbatim/chat_input.h"
+#include "apps/verbatim/signals.h"
 
 namespace verbatim::cli {
 
@@ -18,7 +19,8 @@ class LineEditor : public LineSource {
  public:
   // Edits on standard input and shows on `output`, one of stdout and stderr. `color`: a bold
   // prompt.
-  LineEditor(FILE* output, bool color);
+  // Takes what is noted in `signals`, which outlives it.
+  LineEditor(FILE* output, bool color, DeferredSignals& signals);
   ~LineEditor() override;
 
   ReadLine Read(bool continued) override;

@@ -13,6 +13,8 @@ std::atomic<bool> deferring{false};
 std::atomic<int> noted{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
+int ExitCodeFor(int signal) { return signal == 0 ? 0 : 128 + signal; }
+
 extern "C" void OnSignal(int signal) {
   int none = 0;
   if (deferring.load() && noted.compare_exchange_strong(none, signal)) return;
@@ -45,9 +47,8 @@ DeferredSignals::DeferredSignals() {
 
 DeferredSignals::~DeferredSignals() { deferring = false; }
 
-int DeferredSignals::exit_code() const {
-  const int signal = noted.load();
-  return signal == 0 ? 0 : 128 + signal;
-}
+int DeferredSignals::exit_code() const { return ExitCodeFor(noted.load()); }
+
+int DeferredSignals::Take() { return ExitCodeFor(noted.exchange(0)); }
 
 }  // namespace verbatim::cli

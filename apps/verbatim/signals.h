@@ -20,6 +20,8 @@ class DeferredSignals {
 
   // The exit code of the noted signal, 130 or 143; 0 for none.
   int exit_code() const;
+  // The same, and forgets the signal: the next one is a first one again.
+  int Take();
 };
 
 }  // namespace verbatim::cli
