@@ -35,6 +35,7 @@ using ops::RecurrentLayout;
 
 constexpr float kMinLogDecay = -44.0f;  // below, e is +0 (numerics.md 6)
 constexpr float kL2Eps = 1e-6f;         // numerics.md 8
+constexpr int kMaxFoldedTokens = 16;    // in one pass over a tile
 
 // The channels of the mixed row that belong to one key head: q, k and the values of its value
 // heads.
@@ -149,14 +150,21 @@ void FoldTile(const RecurrentSlot& slot, int num_accepted, int head, int tile, f
   const RecurrentLayout& layout = slot.layout;
   const int key_head = head / (layout.num_value_heads / layout.num_key_heads);
   const int64_t channel = int64_t{head} * layout.value_head_dim + tile * kValueTile;
-  for (int draft = 0; draft < num_accepted; ++draft) {
-    FoldToken(slot.KeyRecord(draft) + key_head * layout.key_head_dim,
-              Load(slot.DeltaRecord(draft) + channel), slot.DecayRecord(draft)[head],
-              layout.key_head_dim, state);
+  if (num_accepted == 0) return;
+  KnownToken tokens[kMaxFoldedTokens];
+  for (int first = 0; first < num_accepted; first += kMaxFoldedTokens) {
+    const int count = std::min(kMaxFoldedTokens, num_accepted - first);
+    for (int i = 0; i < count; ++i) {
+      const int draft = first + i;
+      tokens[i] = {slot.KeyRecord(draft) + key_head * layout.key_head_dim,
+                   Load(slot.DeltaRecord(draft) + channel), slot.DecayRecord(draft)[head]};
+    }
+    FoldTokens(tokens, count, layout.key_head_dim, state);
   }
 }
 
-// Phase 2, one item: a tile of 16 value channels over all rows of a sequence.
+// Phase 2, one item: a tile of 16 value channels over all rows of a sequence. Certain rows change
+// the state in place; drafts start from it in `local`, and what the last one leaves nobody needs.
 void RunTile(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& scratch,
              const ops::SequenceRows& sequence, int head, int tile, float* local) {
   const RecurrentLayout& layout = args.state.layout;
@@ -165,20 +173,20 @@ void RunTile(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& sc
   const int key_head = head / (layout.num_value_heads / layout.num_key_heads);
   const int64_t channel = int64_t{head} * layout.value_head_dim + tile * kValueTile;
   float* const state = slot.Tile(head, tile);
-  std::copy_n(state, key_dim * kValueTile, local);
-  FoldTile(slot, sequence.num_accepted_drafts, head, tile, local);
+  FoldTile(slot, sequence.num_accepted_drafts, head, tile, state);
   for (int index = 0; index < sequence.num_rows; ++index) {
     const int64_t row = int64_t{sequence.first_row} + index;
     const float* qkv = scratch.qkv + row * layout.conv_dim();
     const float* qhat = qkv + int64_t{key_head} * key_dim;
     const int64_t gate = row * layout.num_value_heads + head;
+    const int draft = index - sequence.num_certain;
+    const float* from = draft <= 0 ? state : local;
+    float* to = draft < 0 ? state : index + 1 < sequence.num_rows ? local : nullptr;
     const TokenResult result =
         RunToken(qhat + layout.key_dim(), qhat, Load(qkv + 2 * layout.key_dim() + channel),
-                 scratch.beta[gate], scratch.decay[gate], key_dim, local);
+                 scratch.beta[gate], scratch.decay[gate], key_dim, from, to);
     Store(result.out, args.out + row * layout.value_dim() + channel);
-    const int draft = index - sequence.num_certain;
     if (draft >= 0) Store(result.d, slot.DeltaRecord(draft) + channel);
-    if (draft == -1) std::copy_n(local, key_dim * kValueTile, state);
   }
 }
 

@@ -18,12 +18,21 @@ struct F32x16x4 {
 };
 HWY_INLINE F32x16 Combine(const F32x16x4& c) { return Add(Add(c.c0, c.c1), Add(c.c2, c.c3)); }
 
-// S = fma(khat, d, S * e) for a token whose d is known. tile [Dk][16], khat [Dk].
-inline void FoldToken(const float* khat, F32x16 d, float e, int key_dim, float* tile) {
-  const F32x16 decay = Set(e);
+// A token whose d is known.
+struct KnownToken {
+  const float* khat;  // [Dk]
+  F32x16 d;
+  float e;
+};
+
+// S = fma(khat, d, S * e) for each of `tokens` in turn. tile [Dk][16]; it is read and written once.
+inline void FoldTokens(const KnownToken* tokens, int num_tokens, int key_dim, float* tile) {
   for (int k = 0; k < key_dim; ++k) {
-    float* const s = tile + k * kLanes;
-    Store(Fma(Set(khat[k]), d, Mul(Load(s), decay)), s);
+    F32x16 s = Load(tile + k * kLanes);
+    for (int i = 0; i < num_tokens; ++i) {
+      s = Fma(Set(tokens[i].khat[k]), tokens[i].d, Mul(s, Set(tokens[i].e)));
+    }
+    Store(s, tile + k * kLanes);
   }
 }
 
@@ -31,16 +40,14 @@ struct TokenResult {
   F32x16 out, d;
 };
 
-// One token: decay, read, write, read. S * e is kept in the tile between the two passes. Dk is a
-// multiple of 4.
+// One token: decay, read, write, read. The two passes both form S * e, since a store costs more
+// than a product. The new state goes to `next`, which may be `tile`, or nowhere if that is null. Dk
+// is a multiple of 4.
 inline TokenResult RunToken(const float* khat, const float* qhat, F32x16 value, float beta, float e,
-                            int key_dim, float* tile) {
+                            int key_dim, const float* tile, float* next) {
   const F32x16 decay = Set(e);
   const auto read = [&](int k, F32x16& chain) HWY_ATTR {
-    float* const s = tile + k * kLanes;
-    const F32x16 decayed = Mul(Load(s), decay);
-    Store(decayed, s);
-    chain = Fma(decayed, Set(khat[k]), chain);
+    chain = Fma(Mul(Load(tile + k * kLanes), decay), Set(khat[k]), chain);
   };
   F32x16x4 c = {Zero(), Zero(), Zero(), Zero()};
   for (int k = 0; k < key_dim; k += 4) {
@@ -51,9 +58,9 @@ inline TokenResult RunToken(const float* khat, const float* qhat, F32x16 value, 
   }
   const F32x16 d = Mul(Sub(value, Combine(c)), Set(beta));
   const auto write = [&](int k, F32x16& chain) HWY_ATTR {
-    float* const s = tile + k * kLanes;
-    const F32x16 updated = Fma(Set(khat[k]), d, Load(s));
-    Store(updated, s);
+    __builtin_prefetch(tile + (key_dim + k) * kLanes, 1);  // the next tile lies behind this one
+    const F32x16 updated = Fma(Set(khat[k]), d, Mul(Load(tile + k * kLanes), decay));
+    if (next != nullptr) Store(updated, next + k * kLanes);
     chain = Fma(updated, Set(qhat[k]), chain);
   };
   c = {Zero(), Zero(), Zero(), Zero()};

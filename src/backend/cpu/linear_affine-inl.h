@@ -29,6 +29,7 @@ void AffineTile(const LinearTile& tile) {
   const int chunks_per_group = tile.group_size / kChunk;
   const WeightType scale_type = tile.scale_type;
   const int64_t scale_bytes = ScaleBytes(scale_type);
+  const int64_t group_bytes = 2 * scale_bytes + chunks_per_group * kBits * kVectorBytes;
   for (int index = 0; index < tile.num_tiles; ++index) {
     const std::byte* weights = tile.weights + index * tile.tile_bytes;
     const int8_t* xq = tile.xq;
@@ -39,6 +40,9 @@ void AffineTile(const LinearTile& tile) {
       F32x16 acc[R];
       for (int r = 0; r < R; ++r) acc[r] = Zero();
       for (const int64_t end = tile.num_groups * (s + 1) / kNumSegments; group < end; ++group) {
+        for (int64_t line = 0; line < group_bytes; line += kCacheLine) {
+          PrefetchAhead(weights + line);
+        }
         const F32x16 scale = LoadScales(weights, scale_type);
         const F32x16 bias = LoadScales(weights + scale_bytes, scale_type);
         weights += 2 * scale_bytes;

@@ -44,6 +44,8 @@ void DenseTile(const LinearTile& tile) {
       group = end;
       for (int64_t pair = 0; pair < num_pairs; ++pair) {
         F32x16 w_even, w_odd;
+        PrefetchAhead(weights);
+        if constexpr (kType == WeightType::kF32) PrefetchAhead(weights + kCacheLine);
         LoadPair<kType>(weights, w_even, w_odd);
         for (int r = 0; r < R; ++r) {
           even[r] = Fma(Set(x[2 * r]), w_even, even[r]);
