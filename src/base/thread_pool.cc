@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "base/check.h"
@@ -34,7 +35,7 @@ void LeaveSignalsToTheProgram() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int num_threads) {
+ThreadPool::ThreadPool(int num_threads) : shares_(std::max(num_threads, 1)) {
   VERBATIM_CHECK(num_threads >= 1);
   workers_.reserve(num_threads - 1);
   try {
@@ -62,11 +63,16 @@ void ThreadPool::StopWorkers() {
 }
 
 void ThreadPool::DrainTasks(int thread) {
-  for (;;) {
-    const Ticket ticket{tickets_.fetch_add(1, std::memory_order_acq_rel)};
-    if (!ticket.valid()) return;
-    fn_(context_, ticket.task(), thread);
-    num_finished_.fetch_add(1, std::memory_order_release);
+  const int num_shares = num_threads();
+  for (int i = 0; i < num_shares; ++i) {
+    std::atomic<uint64_t>& word = shares_[(thread + i) % num_shares].word;
+    // Looking comes first: taking an invalid ticket costs the owner a cache line.
+    while (Ticket{word.load(std::memory_order_relaxed)}.valid()) {
+      const Ticket ticket{word.fetch_add(1, std::memory_order_acq_rel)};
+      if (!ticket.valid()) break;
+      fn_(context_, ticket.task(), thread);
+      num_finished_.fetch_add(1, std::memory_order_release);
+    }
   }
 }
 
@@ -80,9 +86,15 @@ void ThreadPool::RunErased(int64_t num_tasks, TaskFn fn, void* context) {
   fn_ = fn;
   context_ = context;
   num_finished_.store(0, std::memory_order_relaxed);
+  const int64_t num_shares = num_threads();
+  for (int64_t i = 0; i < num_shares; ++i) {
+    shares_[i].word.store(
+        Ticket::Word(num_tasks * i / num_shares, num_tasks * (i + 1) / num_shares),
+        std::memory_order_release);
+  }
   // Sequentially consistent against num_sleeping_: either the worker sees the job or the caller
   // sees the sleeper.
-  tickets_.store(static_cast<uint64_t>(num_tasks) << 32, std::memory_order_seq_cst);
+  job_.fetch_add(1, std::memory_order_seq_cst);
   if (num_sleeping_.load(std::memory_order_seq_cst) > 0) {
     const std::lock_guard lock(mutex_);
     wake_.notify_all();
@@ -99,8 +111,10 @@ void ThreadPool::RunErased(int64_t num_tasks, TaskFn fn, void* context) {
 
 void ThreadPool::WorkerLoop(int thread) {
   const FloatEnvironment environment;
+  uint64_t seen = 0;
   for (int spins = 0; !stop_.load(std::memory_order_relaxed);) {
-    if (HasTask()) {
+    if (const uint64_t job = job_.load(std::memory_order_acquire); job != seen) {
+      seen = job;
       DrainTasks(thread);
       spins = 0;
     } else if (++spins < kSpins) {
@@ -108,9 +122,8 @@ void ThreadPool::WorkerLoop(int thread) {
     } else {
       std::unique_lock lock(mutex_);
       num_sleeping_.fetch_add(1, std::memory_order_seq_cst);
-      wake_.wait(lock, [this] {
-        return stop_.load() || Ticket{tickets_.load(std::memory_order_seq_cst)}.valid();
-      });
+      wake_.wait(lock,
+                 [&] { return stop_.load() || job_.load(std::memory_order_seq_cst) != seen; });
       num_sleeping_.fetch_sub(1, std::memory_order_relaxed);
       spins = 0;
     }

@@ -42,24 +42,35 @@ class ThreadPool {
  private:
   using TaskFn = void (*)(void* context, int64_t task, int thread);
 
-  // Which task comes next of how many, in one word, so that a ticket says by itself whether it is
-  // valid: a worker that comes late to a job takes an invalid ticket, or a valid one of the next
-  // job, never a stale one. The caller therefore waits for tasks to finish and not for workers to
-  // notice; on a loaded machine that is the difference between one thread's speed and a crawl.
+  // A thread's own stretch of the tasks: it takes them one by one, then helps with the others'.
+  // So the same task of the same job falls to the same thread again and again, which finds in its
+  // caches what it left there, and neighbouring tasks follow each other on one thread.
+  //
+  // Which task comes next and where the stretch ends stand in one word, so that a ticket says by
+  // itself whether it is valid: a worker that comes late to a job takes an invalid ticket, or a
+  // valid one of the next job, never a stale one. The caller therefore waits for tasks to finish
+  // and not for workers to notice; on a loaded machine that is the difference between one thread's
+  // speed and a crawl.
+  struct alignas(kCacheLine) Share {
+    std::atomic<uint64_t> word{0};
+  };
   struct Ticket {
     uint64_t word;
+    static uint64_t Word(int64_t begin, int64_t end) {
+      return static_cast<uint64_t>(end) << 32 | static_cast<uint64_t>(begin);
+    }
     int64_t task() const { return static_cast<int64_t>(word & 0xffffffffu); }
-    int64_t num_tasks() const { return static_cast<int64_t>(word >> 32); }
-    bool valid() const { return task() < num_tasks(); }
+    int64_t end() const { return static_cast<int64_t>(word >> 32); }
+    bool valid() const { return task() < end(); }
   };
 
   void RunErased(int64_t num_tasks, TaskFn fn, void* context);
   void WorkerLoop(int thread);
   void StopWorkers();
   void DrainTasks(int thread);
-  bool HasTask() const { return Ticket{tickets_.load(std::memory_order_acquire)}.valid(); }
 
   std::vector<std::thread> workers_;
+  std::vector<Share> shares_;  // [num_threads]
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<int> num_sleeping_{0};
@@ -67,7 +78,7 @@ class ThreadPool {
   // Stable while any task of the job is unfinished.
   TaskFn fn_ = nullptr;
   void* context_ = nullptr;
-  alignas(kCacheLine) std::atomic<uint64_t> tickets_{0};
+  alignas(kCacheLine) std::atomic<uint64_t> job_{0};  // changes when the shares have new tasks
   alignas(kCacheLine) std::atomic<int64_t> num_finished_{0};
 };
 

@@ -127,8 +127,9 @@ void ConvRun(const ops::ConvAndGatedDeltaArgs& args, int64_t begin, int64_t end,
   const int64_t conv_dim = layout.conv_dim();
   const GatedDeltaScratch scratch(layout, args.step.num_rows, workspace.shared);
   for (int64_t item = begin; item < end; ++item) {
-    const int row = static_cast<int>(item / layout.num_key_heads);
-    const HeadChannels channels(layout, static_cast<int>(item % layout.num_key_heads));
+    // Heads are the slower index, so that the second phase finds a head's rows where it runs.
+    const int row = static_cast<int>(item % args.step.num_rows);
+    const HeadChannels channels(layout, static_cast<int>(item / args.step.num_rows));
     const ops::SequenceRows& sequence = SequenceOfRow(args.step, row);
     const RecurrentSlot slot(args.state, sequence.recurrent_slot);
     const float* taps[kConvTaps];
@@ -181,10 +182,12 @@ void RunTile(const ops::ConvAndGatedDeltaArgs& args, const GatedDeltaScratch& sc
     const int64_t gate = row * layout.num_value_heads + head;
     const int draft = index - sequence.num_certain;
     const float* from = draft <= 0 ? state : local;
+    // The next item's tile lies behind this one.
+    const float* ahead = from + (index == 0 ? key_dim * kValueTile : 0);
     float* to = draft < 0 ? state : index + 1 < sequence.num_rows ? local : nullptr;
     const TokenResult result =
         RunToken(qhat + layout.key_dim(), qhat, Load(qkv + 2 * layout.key_dim() + channel),
-                 scratch.beta[gate], scratch.decay[gate], key_dim, from, to);
+                 scratch.beta[gate], scratch.decay[gate], key_dim, from, to, ahead);
     Store(result.out, args.out + row * layout.value_dim() + channel);
     if (draft >= 0) Store(result.d, slot.DeltaRecord(draft) + channel);
   }

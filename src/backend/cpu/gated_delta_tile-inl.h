@@ -41,10 +41,10 @@ struct TokenResult {
 };
 
 // One token: decay, read, write, read. The two passes both form S * e, since a store costs more
-// than a product. The new state goes to `next`, which may be `tile`, or nowhere if that is null. Dk
-// is a multiple of 4.
+// than a product. The new state goes to `next`, which may be `tile`, or nowhere if that is null.
+// `ahead` is the tile that will be wanted then. Dk is a multiple of 4.
 inline TokenResult RunToken(const float* khat, const float* qhat, F32x16 value, float beta, float e,
-                            int key_dim, const float* tile, float* next) {
+                            int key_dim, const float* tile, float* next, const float* ahead) {
   const F32x16 decay = Set(e);
   const auto read = [&](int k, F32x16& chain) HWY_ATTR {
     chain = Fma(Mul(Load(tile + k * kLanes), decay), Set(khat[k]), chain);
@@ -58,7 +58,7 @@ inline TokenResult RunToken(const float* khat, const float* qhat, F32x16 value, 
   }
   const F32x16 d = Mul(Sub(value, Combine(c)), Set(beta));
   const auto write = [&](int k, F32x16& chain) HWY_ATTR {
-    __builtin_prefetch(tile + (key_dim + k) * kLanes, 1);  // the next tile lies behind this one
+    __builtin_prefetch(ahead + k * kLanes, 1);
     const F32x16 updated = Fma(Set(khat[k]), d, Mul(Load(tile + k * kLanes), decay));
     if (next != nullptr) Store(updated, next + k * kLanes);
     chain = Fma(updated, Set(qhat[k]), chain);

@@ -14,15 +14,15 @@ constexpr std::array<int, 3> kGroupSizes = {32, 64, 128};
 // Another thread's help should be worth a few barriers (2 us each). The kernels do about 50
 // products a cycle at some 3 cycles a ns, so 5 us are 800,000 products; unpacking a tile costs
 // about as much as one row of it.
-constexpr int64_t kMinShareProducts = 800'000;
-// Taking a chunk costs some 50 ns: a quarter of the above is 25 times as much.
-constexpr int64_t kMinChunkProducts = kMinShareProducts / 4;
+constexpr int64_t kMinHelpedProducts = 800'000;
+// Taking a task costs some 50 ns: a quarter of the above is 25 times as much.
+constexpr int64_t kMinTaskProducts = kMinHelpedProducts / 4;
 // Weights that stay in cache while several row tiles use them: a quarter of a small L2 (256 KiB to
 // 2 MiB). A row tile's activations (8 * K bytes or 32 * K) then serve the whole run, and outputs
 // are stored in longer pieces.
 constexpr int64_t kRunBytes = 64 * 1024;
-// Chunks per thread, so that a thread that falls behind leaves little undone.
-constexpr int64_t kChunksPerThread = 16;
+// Tasks per thread, so that a thread that falls behind leaves little undone.
+constexpr int64_t kTasksPerThread = 16;
 // Quantizing a value costs about 0.25 ns: 32,768 values are 8 us, above which rows are spread over
 // threads.
 constexpr int64_t kMinParallelValues = 32'768;
@@ -56,7 +56,6 @@ LinearRunner::LinearRunner(Target target, const LinearKernels& kernels, ThreadPo
       kernels_(kernels),
       pool_(pool),
       forced_route_(std::move(forced_route)),
-      shares_(pool.num_threads()),
       log_(log) {}
 
 int LinearRunner::KindOf(const PackedLinear& weights) {
@@ -210,29 +209,17 @@ void LinearRunner::Run(const ops::LinearArgs& args) {
   });
 
   const int64_t tile_products = call.in_features * kTileOutputs * (num_rows + 1);
-  const int64_t most_chunks = kChunksPerThread * pool_.num_threads();
-  const int64_t tiles_per_chunk =
-      std::max(CeilDiv(kMinChunkProducts, tile_products), CeilDiv(num_tiles, most_chunks));
-  const int64_t num_chunks = CeilDiv(num_tiles, tiles_per_chunk);
-  const int64_t num_shares =
-      std::clamp<int64_t>(num_tiles * tile_products / kMinShareProducts, 1,
-                          std::min<int64_t>(num_chunks, pool_.num_threads()));
-  for (int64_t i = 0; i < num_shares; ++i) {
-    shares_[i].next.store(num_chunks * i / num_shares, std::memory_order_relaxed);
-    shares_[i].end = num_chunks * (i + 1) / num_shares;
-  }
-  // The pool's start of a job orders these stores before the threads' loads.
-  pool_.Run(num_shares, [&](int64_t own, int) {
-    for (int64_t i = 0; i < num_shares; ++i) {
-      Share& share = shares_[(own + i) % num_shares];
-      for (;;) {
-        const int64_t chunk = share.next.fetch_add(1, std::memory_order_relaxed);
-        if (chunk >= share.end) break;
-        RunTiles(call, chunk * tiles_per_chunk, std::min(num_tiles, (chunk + 1) * tiles_per_chunk));
-      }
-    }
+  const int64_t products = num_tiles * tile_products;
+  const int64_t most_tasks =
+      products < kMinHelpedProducts ? 1 : kTasksPerThread * pool_.num_threads();
+  const int64_t tiles_per_task =
+      std::max(CeilDiv(kMinTaskProducts, tile_products), CeilDiv(num_tiles, most_tasks));
+  const int64_t num_tasks = CeilDiv(num_tiles, tiles_per_task);
+  // The pool gives a thread tasks that lie side by side in memory: one stream of weights.
+  pool_.Run(num_tasks, [&](int64_t task, int) {
+    RunTiles(call, task * tiles_per_task, std::min(num_tiles, (task + 1) * tiles_per_task));
   });
-  if (log_ != nullptr) Log(call, static_cast<int>(num_chunks));
+  if (log_ != nullptr) Log(call, static_cast<int>(num_tasks));
 }
 
 void LinearRunner::Embed(const ops::EmbedArgs& args) {

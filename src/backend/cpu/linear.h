@@ -9,10 +9,8 @@
 #define VERBATIM_BACKEND_CPU_LINEAR_H_
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "backend/cpu/linear_kernels.h"
 #include "backend/cpu/pack.h"
@@ -71,19 +69,10 @@ class LinearRunner {
                     int64_t end) const;
   void Log(const Call& call, int num_tasks);
 
-  // Chunks of one thread's share of a call, taken one by one: from its own share while there are
-  // any, then from the others'. Consecutive ones lie side by side in memory, so that the processor
-  // sees one stream of weights per thread.
-  struct alignas(kCacheLine) Share {
-    std::atomic<int64_t> next{0};
-    int64_t end = 0;
-  };
-
   Target target_;
   const LinearKernels& kernels_;
   ThreadPool& pool_;
   std::string forced_route_;
-  std::vector<Share> shares_;  // [num_threads]
   ops::DispatchLog* log_;
   int max_rows_ = 0;
   int64_t max_in_features_ = 0;
