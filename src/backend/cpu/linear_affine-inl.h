@@ -16,11 +16,21 @@ HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
 
+// Few rows leave the processor time to look ahead by itself, and with more bits the loads of many
+// rows have none to spare (measured: docs/decisions/0010).
+template <int kBits, int R>
+inline constexpr bool kPrefetch = kParts == 1 && kBits <= 4 && R > 4;
+
+// Part `part` of the outputs.
 template <int kBits, int R, int kBlock, class Dot>
-HWY_INLINE void AddBlocks(const std::byte* chunk, const int8_t* xq, Dot& dot) {
+HWY_INLINE void AddBlocks(const std::byte* chunk, size_t part, const int8_t* xq, Dot& dot) {
   if constexpr (kBlock < kBlocksPerChunk) {
-    dot.template Block<kBlock>(LoadBlock<kBits, kBlock>(chunk), xq + 4 * R * kBlock);
-    AddBlocks<kBits, R, kBlock + 1>(chunk, xq, dot);
+    if constexpr (kPrefetch<kBits, R> && kBlock < kBits) {
+      PrefetchAhead(chunk + kBlock * kVectorBytes);
+    }
+    dot.template Block<kBlock>(LoadBlock<kBits, kBlock>(chunk + part * kPartBytes),
+                               xq + 4 * R * kBlock);
+    AddBlocks<kBits, R, kBlock + 1>(chunk, part, xq, dot);
   }
 }
 
@@ -29,7 +39,6 @@ void AffineTile(const LinearTile& tile) {
   const int chunks_per_group = tile.group_size / kChunk;
   const WeightType scale_type = tile.scale_type;
   const int64_t scale_bytes = ScaleBytes(scale_type);
-  const int64_t group_bytes = 2 * scale_bytes + chunks_per_group * kBits * kVectorBytes;
   for (int index = 0; index < tile.num_tiles; ++index) {
     const std::byte* weights = tile.weights + index * tile.tile_bytes;
     const int8_t* xq = tile.xq;
@@ -40,9 +49,6 @@ void AffineTile(const LinearTile& tile) {
       F32x16 acc[R];
       for (int r = 0; r < R; ++r) acc[r] = Zero();
       for (const int64_t end = tile.num_groups * (s + 1) / kNumSegments; group < end; ++group) {
-        for (int64_t line = 0; line < group_bytes; line += kCacheLine) {
-          PrefetchAhead(weights + line);
-        }
         const F32x16 scale = LoadScales(weights, scale_type);
         const F32x16 bias = LoadScales(weights + scale_bytes, scale_type);
         weights += 2 * scale_bytes;
@@ -51,8 +57,8 @@ void AffineTile(const LinearTile& tile) {
           Dot<kBits, R> dot;
           dot.Clear();
           for (int c = 0; c < chunks_per_group; ++c) {
-            AddBlocks<kBits, R, 0>(weights + c * kBits * kVectorBytes + part * kPartBytes,
-                                   xq + c * kChunk * R, dot);
+            AddBlocks<kBits, R, 0>(weights + c * kBits * kVectorBytes, part, xq + c * kChunk * R,
+                                   dot);
           }
           for (int r = 0; r < R; ++r) SetPart(sum[r], part, dot.Sum(r));
         }
