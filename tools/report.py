@@ -4,7 +4,7 @@
   make report                                      builds first, then measures everything
   python3 tools/report.py --only speed --pairs 7   one section to standard output, more pairs
 
-Sections: speed, limits, targets, acceptance, quantization; only all of them together go into the file. The raw counters of
+Sections: speed, limits, targets, acceptance, sampled, quantization; only all of them together go into the file. The raw counters of
 every run are logged in build/report_runs.jsonl. Exit codes: 0 ok, 1 a run failed, 2 usage, 3 outputs that must be equal are not.
 """
 
@@ -24,7 +24,7 @@ import tempfile
 from report_figures import (ROOT, ReportError, by_position, find_models, load_prompts, pair_ratios, perplexity, rate,
                             read_machine, shown, spread, table)
 
-SECTIONS = ("speed", "limits", "targets", "acceptance", "quantization")
+SECTIONS = ("speed", "limits", "targets", "acceptance", "sampled", "quantization")
 KINDS = ("prose", "chat")
 ARMS = [("mtp", "1"), ("mtp", "2"), ("mtp", "3"), ("mtp", "5"), ("mtp", "auto"), ("ngram", "3")]
 WIDTHS = (8, 6, 5, 4, 3, 2)  # bits
@@ -64,19 +64,21 @@ class Program:
     def run_json(self, *arguments, target=None):
         return json.loads(self.run(*arguments, target=target))
 
-    def generate(self, model, prompt, tokens, threads, spec="off", drafts=None, target=None):
+    def generate(self, model, prompt, tokens, threads, spec="off", drafts=None, target=None, sampling=(),
+                 noise=None):
         """(result, whether ids and logits are those of the first run of this prompt)."""
-        options = ["--spec", spec] + (["--draft-tokens", drafts] if drafts else [])
+        options = ["--spec", spec] + (["--draft-tokens", drafts] if drafts else []) + list(sampling)
+        options += ["--draft-noise", noise] if noise else []
         result = self.run_json("generate", "-m", model, "--ids", ",".join(map(str, prompt.ids)), "-n", tokens,
                                "--ignore-eos", "--json", "-q", "-t", threads, *options, target=target)
         if result["speculation"]["kind"] != spec:
             raise ReportError(f"[generate] expected --spec {spec}, received {result['contract']['reason']}")
         output = (result["token_ids"], result["logits_sha256"])
-        same = self.references.setdefault((model, prompt.line, tokens), output) == output
+        same = self.references.setdefault((model, prompt.line, tokens, sampling), output) == output
         self.differences += not same
         self.log.write(json.dumps({
             "model": shown(model), "line": prompt.line, "tokens": tokens, "threads": threads, "spec": spec,
-            "drafts": drafts, "target": target, "same": same, "timings": result["timings"],
+            "drafts": drafts, "target": target, "sampling": sampling, "noise": noise, "same": same, "timings": result["timings"],
             "speculation": result["speculation"], "numerics": result["numerics"],
             "logits_sha256": result["logits_sha256"]}) + "\n")
         return result, same
@@ -248,6 +250,29 @@ class Report:
         done = subprocess.run([test], capture_output=True, text=True, check=False)
         verdict = "passed (within 0.01 of the card)" if done.returncode == 0 else "FAILED"
         return parse_all_rows(done.stdout), f"The test {verdict}."
+
+    def sampled(self):
+        """Acceptance at temperature 0.8 where the head draws with the noise of the choice, and where it does not."""
+        text = ("## Acceptance at temperature 0.8\n\n"
+                "Drafts accepted of those tested, `--temp 0.8 --seed 1`, over the same prompts as above. With the noise, the MTP "
+                "head draws with the numbers that the choice of the token will be drawn with; without, it drafts its most "
+                "probable token. The output is the same in both.\n\n")
+        for name, model in self.models.items():
+            text += f"### {name}\n\n" + self.source(
+                f"build/verbatim generate -m {shown(model)} --ids IDS -n 160|64 --ignore-eos --json -q --spec mtp "
+                f"--draft-tokens 3 --temp 0.8 --seed 1 --draft-noise on|off -t {self.machine.cpus}", model, self.machine.cpus)
+            rows = []
+            for kind, (count, tokens) in CARD_RUNS.items():
+                self.note(f"{name}, acceptance at temperature 0.8, {count} {kind} prompts")
+                prompts = load_prompts(model, {kind: count})
+                arms = [[self.program.generate(model, prompt, tokens, self.machine.cpus, "mtp", "3",
+                                               sampling=("--temp", "0.8", "--seed", "1"), noise=noise)[0]
+                         for prompt in prompts] for noise in ("on", "off")]
+                for position, ((hits, tested), (hits_off, tested_off)) in enumerate(zip(*map(by_position, arms))):
+                    rows.append([kind, position + 1, f"{hits / tested:.4f} ({hits}/{tested})",
+                                 f"{hits_off / tested_off:.4f} ({hits_off}/{tested_off})"])
+            text += table(["prompts", "draft", "with the noise", "without"], rows) + "\n"
+        return text
 
     def quantization(self):
         if "tiny-qwen35" not in self.models:
