@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -287,7 +287,7 @@ Expected<Checkpoint> LoadFolder(const fs::path& folder) {
 
 std::string WeightsDifference(const ModelWeights& a, const ModelWeights& b) {
   const auto same = [](std::span<const std::byte> x, std::span<const std::byte> y) {
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size()) == 0;
+    return std::ranges::equal(x, y);
   };
   if (a.matrices.size() != b.matrices.size()) return "the number of matrices";
   if (a.vectors.size() != b.vectors.size()) return "the number of vectors";
