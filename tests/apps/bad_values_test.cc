@@ -164,7 +164,7 @@ class BadValuesTest : public ::testing::Test {
       names.insert(other->name);
       if (!other->positional || other == &option) continue;
       if (other->name == "MODEL" || other->name == "IN") line.push_back(model);
-      if (other->name == "OUT") line.push_back("/nonexistent/never/written");
+      if (other->name == "OUT") line.push_back("/dev/null/never/written");
     }
     if (names.contains("model") && !names.contains("MODEL") && option.name != "model") {
       line.insert(line.end(), {"-m", model});

@@ -58,7 +58,7 @@ class GenerateTest(unittest.TestCase):
 
     def test_fields(self):
         result = run_json(*BASE, "--spec", "mtp", "--kv-type", "f16", "--contract", "strict")
-        self.assertEqual(list(result), ["text", "token_ids", "prompt_token_ids", "finish_reason", "usage", "timings",
+        self.assertEqual(list(result), ["text", "token_ids", "prompt_token_ids", "finish_reason", "usage", "sampling", "timings",
                                         "speculation", "contract", "numerics", "logits_sha256", "model"])
         self.assertEqual(result["usage"], {"prompt_tokens": len(result["prompt_token_ids"]), "completion_tokens": 48,
                                            "total_tokens": len(result["prompt_token_ids"]) + 48})

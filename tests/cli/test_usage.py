@@ -30,7 +30,23 @@ BAD = {
         "--color": [(*PROMPTED, "--color", "blue")],
         "--json": [(*PROMPTED, "--json=yes")],
         "--quiet": [(*PROMPTED, "-q", "-v")],
-        "--temperature": [(*PROMPTED, "--temperature", "1")],
+        "--temp": [(*PROMPTED, "--temp", bad) for bad in ("-1", "x", "", "nan", "inf", "101", "1e-7", "0.8x")]
+        + [(*PROMPTED, "--temperature", "hot")],
+        "--top-k": [(*PROMPTED, "--top-k", bad) for bad in ("-1", "1.5", "x", "", "99999999999")],
+        "--top-p": [(*PROMPTED, "--top-p", bad) for bad in ("-0.1", "1.1", "x", "")],
+        "--min-p": [(*PROMPTED, "--min-p", bad) for bad in ("-0.1", "1.1", "x", "")],
+        "--seed": [(*PROMPTED, "--seed", bad) for bad in ("-1", "1.5", "x", "", "99999999999999999999")],
+        "--repeat-penalty": [(*PROMPTED, "--repeat-penalty", bad) for bad in ("0", "-1", "101", "x", "")],
+        "--presence-penalty": [(*PROMPTED, "--presence-penalty", bad) for bad in ("101", "-101", "x", "")],
+        "--frequency-penalty": [(*PROMPTED, "--frequency-penalty", bad) for bad in ("101", "-101", "x", "")],
+        "--logit-bias": [(*PROMPTED, "--logit-bias", bad) for bad in ("", "1", "x:1", "1:x", "1:", ":1", "1:1e9", "1:nan", "-1:1")],
+        "--ban-ids": [(*PROMPTED, "--ban-ids", bad) for bad in ("", "x", "1,,2", "-1")],
+        "--ban": [(*PROMPTED, "--ban", "")],
+        "--min-tokens": [(*PROMPTED, "--min-tokens", bad) for bad in ("-1", "x", "")],
+        "--logprobs": [(*PROMPTED, "--json", "--logprobs", bad) for bad in ("-1", "101", "x", "")]
+        + [(*PROMPTED, "--logprobs", "3")],
+        "--generation-config": [(*PROMPTED, "--generation-config", "maybe")],
+        "--draft-noise": [(*PROMPTED, "--spec", "mtp", "--draft-noise", "loud"), (*PROMPTED, "--draft-noise", "off")],
         "-hf": [("-hf", "Qwen/Qwen3.5-0.8B"), (*PROMPTED, "-hf", "x")],
         "-ngl": [(*PROMPTED, "-ngl", "99")],
         "-ctk": [(*PROMPTED, "-ctk", "f16")],
@@ -101,10 +117,12 @@ class UsageTest(unittest.TestCase):
         self.assertIn("try verbatim generate", self.refused("generat"))
         self.assertIn("received nothing", self.refused())
 
-    def test_ids_outside_the_vocabulary(self):
-        done = run("generate", "-m", NANO, "--ids", "1024", "-q")
-        self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr.decode(), SENTENCE)
+    def test_what_only_the_engine_can_refuse(self):
+        for arguments in (("--ids", "1024"), ("-p", "x", "--logit-bias", "1024:1"), ("-p", "x", "--ban-ids", "1024"),
+                          ("-p", "x", "--logit-bias", "3:1", "--logit-bias", "3:2"), ("-p", "x", "--ban", "x" * 257)):
+            done = run("generate", "-m", NANO, "-q", *arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr.decode(), SENTENCE)
 
     def test_empty_and_overlong_prompts(self):
         for arguments in (("-p", ""), ("-p", "a b c d e f g h", "-c", "4")):
@@ -113,9 +131,12 @@ class UsageTest(unittest.TestCase):
             self.assertRegex(done.stderr.decode(), SENTENCE)
 
     def test_unavailable_target(self):
-        done = run("generate", *PROMPTED, env={"VERBATIM_TARGET": "neon"})
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr.decode(), SENTENCE)
+        # A name that there is, of a processor that this is not; and a name that there is not.
+        missing = "neon" if "avx2" in run_json("version")["targets"] else "avx2"
+        for target, code in ((missing, 1), ("mmx", 2)):
+            done = run("generate", *PROMPTED, env={"VERBATIM_TARGET": target})
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertRegex(done.stderr.decode(), SENTENCE)
 
     def test_help_and_version(self):
         for arguments in (("--help",), ("help",), ("help", "score"), ("generate", "--help"), ("score", "-h")):
