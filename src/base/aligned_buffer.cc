@@ -8,11 +8,11 @@
 namespace verbatim {
 
 void AdviseHugePages(void* data, size_t bytes) {
-  constexpr uintptr_t kHugePage = kHugePageBytes;
   const auto begin = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
-  const uintptr_t last = (begin + bytes) / kHugePage * kHugePage;
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+  const size_t skipped = (kHugePageBytes - begin % kHugePageBytes) % kHugePageBytes;
+  if (bytes < skipped + kHugePageBytes) return;
+  const size_t whole = (bytes - skipped) / kHugePageBytes * kHugePageBytes;
+  madvise(static_cast<std::byte*>(data) + skipped, whole, MADV_HUGEPAGE);
 }
 
 }  // namespace verbatim

@@ -27,9 +27,9 @@ struct DraftJob {
   bool last_row_waits = false;
   numerics::Sampler* sampler = nullptr;  // how the target will choose; null: the largest logit
   bool with_noise = true;                // draft with the sampler's noise
-  int max_drafts = 0;         // 0: propose nothing, only keep in step
-  int32_t* drafts = nullptr;  // [max_drafts]
-  int num_drafts = 0;         // out, at most max_drafts
+  int max_drafts = 0;                    // 0: propose nothing, only keep in step
+  int32_t* drafts = nullptr;             // [max_drafts]
+  int num_drafts = 0;                    // out, at most max_drafts
 };
 
 class Drafter {

@@ -81,9 +81,9 @@ struct Engine::Impl {
 
   EngineOptions options;
   EngineInfo info;
-  int max_rows = 0;           // largest step
-  int64_t num_choosable = 0;  // ids from here on are padding columns of the head, never chosen
-  int max_logit_rows = 0;     // most rows of one Logits call
+  int max_rows = 0;             // largest step
+  int64_t num_choosable = 0;    // ids from here on are padding columns of the head, never chosen
+  int max_logit_rows = 0;       // most rows of one Logits call
   BackendWrapper wrap_backend;  // empty outside of measurements
   std::unique_ptr<ops::Backend> backend;
   std::unique_ptr<Model> model;

@@ -45,13 +45,15 @@ Work LinearWork(const WeightFormat& format, int64_t out_features, int64_t in_fea
   const auto tiles = static_cast<double>(CeilDiv(out_features, kTileOutputs));
   const double rows = num_rows;
   if (format.type != WeightType::kAffine) {
-    const double pairs = static_cast<double>(CeilDiv(in_features, kChunk) * kChunk / 2);
+    constexpr int64_t kPairsPerChunk = kChunk / 2;
+    const auto pairs = static_cast<double>(CeilDiv(in_features, kChunk) * kPairsPerChunk);
     const double widening = format.type == WeightType::kF32 ? 0 : 2;
     work.lane_ops = tiles * pairs * (2 * rows + widening);
     return work;
   }
   VERBATIM_CHECK(in_features % format.group_size == 0);
-  const auto groups = static_cast<double>(in_features / format.group_size);
+  const int64_t num_groups = in_features / format.group_size;
+  const auto groups = static_cast<double>(num_groups);
   const double group = format.group_size;
   // bfloat16: zero-extend and shift; binary16: one conversion; binary32: none. Twice: scale, bias.
   const double widening = format.scale_type == WeightType::kBF16  ? 4

@@ -58,7 +58,8 @@ class CpuBackend final : public ops::Backend {
   }
   Expected<std::unique_ptr<ops::PreparedLinear>> PrepareLinear(
       const WeightMatrix& matrix) override {
-    VERBATIM_ASSIGN_OR_RETURN(std::unique_ptr<PackedLinear> packed, PackLinear(matrix, pool_, weights_));
+    VERBATIM_ASSIGN_OR_RETURN(std::unique_ptr<PackedLinear> packed,
+                              PackLinear(matrix, pool_, weights_));
     return std::unique_ptr<ops::PreparedLinear>(std::move(packed));
   }
 

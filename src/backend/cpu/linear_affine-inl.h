@@ -16,10 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
 
-// Few rows leave the processor time to look ahead by itself, and with more bits the loads of many
+// One row leaves the processor time to look ahead by itself, and with more bits the loads of many
 // rows have none to spare (measured: docs/decisions/0010).
 template <int kBits, int R>
-inline constexpr bool kPrefetch = kParts == 1 && kBits <= 4 && R > 4;
+inline constexpr bool kPrefetch = kParts == 1 && kBits <= 4 && R > 1;
 
 // Part `part` of the outputs.
 template <int kBits, int R, int kBlock, class Dot>

@@ -31,7 +31,6 @@ template <WeightType kType, int R>
 void DenseTile(const LinearTile& tile) {
   constexpr int kPairBytes = 2 * kTileOutputs * (kType == WeightType::kF32 ? 4 : 2);
   constexpr int kPairsPerGroup = kChunk / 2;
-  constexpr bool kPrefetch = R > 2;  // fewer rows leave the processor time to look ahead by itself
   for (int index = 0; index < tile.num_tiles; ++index) {
     const std::byte* weights = tile.weights + index * tile.tile_bytes;
     const float* x = tile.x;
@@ -45,9 +44,7 @@ void DenseTile(const LinearTile& tile) {
       group = end;
       for (int64_t pair = 0; pair < num_pairs; ++pair) {
         F32x16 w_even, w_odd;
-        if constexpr (kPrefetch) {
-          for (int line = 0; line < kPairBytes; line += kCacheLine) PrefetchAhead(weights + line);
-        }
+        for (int line = 0; line < kPairBytes; line += kCacheLine) PrefetchAhead(weights + line);
         LoadPair<kType>(weights, w_even, w_odd);
         for (int r = 0; r < R; ++r) {
           even[r] = Fma(Set(x[2 * r]), w_even, even[r]);

@@ -29,9 +29,7 @@ inline constexpr int kDenseRowTile = 2;
 // Weights are one stream, so what comes next is known: a core's memory has some 100 ns of latency,
 // which at 20 GB/s are 2 KiB.
 inline constexpr int64_t kPrefetchBytes = 2048;
-HWY_INLINE void PrefetchAhead(const std::byte* p) {
-  __builtin_prefetch(p + kPrefetchBytes, 0, 3);
-}
+HWY_INLINE void PrefetchAhead(const std::byte* p) { __builtin_prefetch(p + kPrefetchBytes, 0, 3); }
 
 HWY_INLINE F32x16 LoadScales(const std::byte* p, WeightType type) {
   switch (type) {

@@ -65,7 +65,8 @@ std::vector<int32_t> Order(const Row& row) {
   for (size_t id = 0; id < row.size(); ++id) {
     if (row[id] > kRemoved) ids.push_back(static_cast<int32_t>(id));
   }
-  std::ranges::stable_sort(ids, [&](int32_t a, int32_t b) { return row[a] > row[b]; });
+  std::ranges::sort(
+      ids, [&](int32_t a, int32_t b) { return row[a] > row[b] || (row[a] == row[b] && a < b); });
   return ids;
 }
 
