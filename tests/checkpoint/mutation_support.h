@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checkpoint/synthetic.h"
+#include "support/memory_folder.h"
 
 namespace verbatim::testing {
 
@@ -83,7 +84,7 @@ class Folder {
     WriteFile(folder_.path() / name, bytes);
     written = bytes;
   }
-  TempFolder folder_;
+  MemoryFolder folder_;
   std::map<std::string, std::string> written_;
   int loads_ = 0;
 };

@@ -2,12 +2,10 @@
 #include "fuzz/fuzz_entries.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string_view>
 
 #include "base/check.h"
@@ -24,34 +22,12 @@
 #include "checkpoint/tensor_table.h"
 #include "fuzz/check_fault.h"
 #include "fuzz/split_input.h"
+#include "support/memory_folder.h"
 
 namespace verbatim::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
-
-// One per process, in memory where there is such a folder; removed when the process ends.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code error;
-    const fs::path shared = "/dev/shm";
-    const fs::path base = fs::is_directory(shared, error) ? shared : fs::temp_directory_path();
-    std::string pattern = (base / "verbatim-fuzz-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
-  }
-  ~ScratchFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 void Write(const fs::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -197,8 +173,8 @@ void FuzzGenerationConfig(std::span<const std::byte> bytes) {
 }
 
 void FuzzShardIndex(std::span<const std::byte> bytes) {
-  static const ScratchFolder* const scratch = [] {
-    static const ScratchFolder folder;
+  static const testing::MemoryFolder* const scratch = [] {
+    static const testing::MemoryFolder folder;
     for (const std::string name : {"x", "y"}) {
       const nlohmann::json header = {
           {name, {{"dtype", "U8"}, {"shape", {1}}, {"data_offsets", {0, 1}}}}};
@@ -219,8 +195,8 @@ void FuzzShardIndex(std::span<const std::byte> bytes) {
 
 void FuzzHubCache(std::span<const std::byte> bytes) {
   static constexpr const char* kCommit = "0123456789abcdef0123456789abcdef01234567";
-  static const ScratchFolder* const scratch = [] {
-    static const ScratchFolder folder;
+  static const testing::MemoryFolder* const scratch = [] {
+    static const testing::MemoryFolder folder;
     const fs::path repo = folder.path() / "models--org--name";
     fs::create_directories(repo / "refs");
     fs::create_directories(repo / "snapshots" / kCommit);
