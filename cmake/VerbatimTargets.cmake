@@ -26,10 +26,16 @@ if(VERBATIM_BUILD_FUZZERS)  # coverage for libFuzzer in every library; its main(
 endif()
 include(VerbatimPythonTests)
 
+# Some thirty test programs with the layers in each: instrumented, that is 1.5 GB, so there they share them.
+set(VERBATIM_LIBRARY_TYPE STATIC)
+if(VERBATIM_SANITIZER AND NOT VERBATIM_BUILD_FUZZERS)
+  set(VERBATIM_LIBRARY_TYPE SHARED)
+endif()
+
 # verbatim_library(base SOURCES a.cc b.cc DEPS verbatim::x OpenSSL::Crypto) -> target verbatim::base
 function(verbatim_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
-  add_library(verbatim_${name} STATIC ${ARG_SOURCES})
+  add_library(verbatim_${name} ${VERBATIM_LIBRARY_TYPE} ${ARG_SOURCES})
   add_library(verbatim::${name} ALIAS verbatim_${name})
   target_link_libraries(verbatim_${name} PUBLIC verbatim_flags ${ARG_DEPS})
 endfunction()
