@@ -3,16 +3,12 @@
 #ifndef VERBATIM_ENGINE_INSTRUMENTED_ENGINE_H_
 #define VERBATIM_ENGINE_INSTRUMENTED_ENGINE_H_
 
-#include <functional>
 #include <memory>
 
-#include "ops/backend.h"
+#include "backend/create_backend.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {
-
-// Takes the backend that the options ask for and gives the one that the engine uses.
-using BackendWrapper = std::function<std::unique_ptr<ops::Backend>(std::unique_ptr<ops::Backend>)>;
 
 struct InstrumentedEngine {
   // Engine::Load with a wrapped backend; an empty `wrap` wraps nothing.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "backend/cpu/cpu_backend.h"
+#include "backend/create_backend.h"
 #include "draft/list_drafters.h"
 #include "engine/engine_impl.h"
 #include "model/load_model.h"
@@ -68,8 +68,9 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
 }
 
 Status Engine::Impl::LoadBackend() {
-  VERBATIM_ASSIGN_OR_RETURN(backend, cpu::CreateCpuBackend({.num_threads = options.num_threads,
-                                                            .target = options.target}));
+  VERBATIM_ASSIGN_OR_RETURN(backend, CreateBackend({.contract = options.contract,
+                                                    .num_threads = options.num_threads,
+                                                    .target = options.target}));
   if (wrap_backend) backend = wrap_backend(std::move(backend));
   return {};
 }

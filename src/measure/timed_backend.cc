@@ -77,7 +77,7 @@ void TimedBackend::Count(Part part, const ops::LinearArgs& args) {
 
 Expected<std::unique_ptr<ops::PreparedLinear>> TimedBackend::PrepareLinear(
     const WeightMatrix& matrix) {
-  auto prepared = inner_->PrepareLinear(matrix);
+  auto prepared = inner().PrepareLinear(matrix);
   if (prepared.ok()) parts_[prepared->get()] = PartOfWeights(matrix.name);
   return prepared;
 }
@@ -91,48 +91,48 @@ void TimedBackend::Embed(const ops::EmbedArgs& args) {
     passes_.back().work[static_cast<size_t>(Part::kEmbed)].bytes =
         static_cast<double>(args.table->bytes()) / rows * static_cast<double>(args.ids.size());
   }
-  Time(Part::kEmbed, [&] { inner_->Embed(args); });
+  Time(Part::kEmbed, [&] { inner().Embed(args); });
 }
 
 void TimedBackend::Linear(const ops::LinearArgs& args) {
   const Part part = parts_.at(args.tasks.front().weights);
   Count(part, args);
-  Time(part, [&] { inner_->Linear(args); });
+  Time(part, [&] { inner().Linear(args); });
 }
 
 void TimedBackend::CopyToHost(void* host, const void* device, size_t bytes) {
-  Time(Part::kCopies, [&] { inner_->CopyToHost(host, device, bytes); });
+  Time(Part::kCopies, [&] { inner().CopyToHost(host, device, bytes); });
 }
 void TimedBackend::CopyFromHost(void* device, const void* host, size_t bytes) {
-  Time(Part::kCopies, [&] { inner_->CopyFromHost(device, host, bytes); });
+  Time(Part::kCopies, [&] { inner().CopyFromHost(device, host, bytes); });
 }
 void TimedBackend::GatherRows(const ops::GatherRowsArgs& args) {
-  Time(Part::kCopies, [&] { inner_->GatherRows(args); });
+  Time(Part::kCopies, [&] { inner().GatherRows(args); });
 }
 void TimedBackend::RmsNorm(const ops::RmsNormArgs& args) {
-  Time(Part::kNorms, [&] { inner_->RmsNorm(args); });
+  Time(Part::kNorms, [&] { inner().RmsNorm(args); });
 }
 void TimedBackend::SiluMul(const ops::SiluMulArgs& args) {
-  Time(Part::kMlp, [&] { inner_->SiluMul(args); });
+  Time(Part::kMlp, [&] { inner().SiluMul(args); });
 }
 void TimedBackend::RopeAndCache(const ops::RopeAndCacheArgs& args) {
-  Time(Part::kAttention, [&] { inner_->RopeAndCache(args); });
+  Time(Part::kAttention, [&] { inner().RopeAndCache(args); });
 }
 void TimedBackend::Attention(const ops::AttentionArgs& args) {
-  Time(Part::kAttention, [&] { inner_->Attention(args); });
+  Time(Part::kAttention, [&] { inner().Attention(args); });
 }
 void TimedBackend::ConvAndGatedDelta(const ops::ConvAndGatedDeltaArgs& args) {
-  Time(Part::kDelta, [&] { inner_->ConvAndGatedDelta(args); });
+  Time(Part::kDelta, [&] { inner().ConvAndGatedDelta(args); });
 }
 void TimedBackend::FoldRecords(const ops::FoldRecordsArgs& args) {
-  Time(Part::kDelta, [&] { inner_->FoldRecords(args); });
+  Time(Part::kDelta, [&] { inner().FoldRecords(args); });
 }
 void TimedBackend::GatedNorm(const ops::GatedNormArgs& args) {
-  Time(Part::kDelta, [&] { inner_->GatedNorm(args); });
+  Time(Part::kDelta, [&] { inner().GatedNorm(args); });
 }
 
 void TimedBackend::BestLogits(const ops::BestLogitsArgs& args) {
-  Time(Part::kHead, [&] { inner_->BestLogits(args); });
+  Time(Part::kHead, [&] { inner().BestLogits(args); });
 }
 
 }  // namespace verbatim

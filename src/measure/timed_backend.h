@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backend/observe/forwarding_backend.h"
 #include "measure/work.h"
-#include "ops/backend.h"
 
 namespace verbatim {
 
@@ -48,24 +48,18 @@ struct Pass {
   Work TotalWork() const;
 };
 
-class TimedBackend : public ops::Backend {
+class TimedBackend : public ForwardingBackend {
  public:
-  explicit TimedBackend(std::unique_ptr<ops::Backend> inner) : inner_(std::move(inner)) {}
+  using ForwardingBackend::ForwardingBackend;
 
   // While recording, passes are collected; otherwise an op costs one branch more than without this.
   void StartRecording();
   // The passes since then; the last one, which no other has ended, ends now.
   std::vector<Pass> StopRecording();
 
-  std::string_view name() const override { return inner_->name(); }
-  std::string_view target() const override { return inner_->target(); }
-  Expected<std::unique_ptr<ops::DeviceBuffer>> Allocate(size_t bytes) override {
-    return inner_->Allocate(bytes);
-  }
   void CopyToHost(void* host, const void* device, size_t bytes) override;
   void CopyFromHost(void* device, const void* host, size_t bytes) override;
   Expected<std::unique_ptr<ops::PreparedLinear>> PrepareLinear(const WeightMatrix& matrix) override;
-  Status Reserve(const ops::WorkspaceNeeds& needs) override { return inner_->Reserve(needs); }
   void Embed(const ops::EmbedArgs& args) override;
   void GatherRows(const ops::GatherRowsArgs& args) override;
   void RmsNorm(const ops::RmsNormArgs& args) override;
@@ -77,7 +71,6 @@ class TimedBackend : public ops::Backend {
   void FoldRecords(const ops::FoldRecordsArgs& args) override;
   void GatedNorm(const ops::GatedNormArgs& args) override;
   void BestLogits(const ops::BestLogitsArgs& args) override;
-  void Synchronize() override { inner_->Synchronize(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -87,7 +80,6 @@ class TimedBackend : public ops::Backend {
   void EndPass(Clock::time_point now);
   void Count(Part part, const ops::LinearArgs& args);
 
-  std::unique_ptr<ops::Backend> inner_;
   // Weights live as long as the model.
   std::unordered_map<const ops::PreparedLinear*, Part> parts_;
   bool recording_ = false;

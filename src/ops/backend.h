@@ -10,6 +10,7 @@
 #include "ops/attention.h"
 #include "ops/best_logits.h"
 #include "ops/conv_and_gated_delta.h"
+#include "ops/dispatch.h"
 #include "ops/embed.h"
 #include "ops/gather_rows.h"
 #include "ops/linear.h"
@@ -62,6 +63,9 @@ class Backend {
   // kUnsupported: format.
   virtual Expected<std::unique_ptr<PreparedLinear>> PrepareLinear(const WeightMatrix& matrix) = 0;
   virtual Status Reserve(const WorkspaceNeeds& needs) = 0;
+  // From now on every call of an op leaves a record; null: none. The log outlives the backend or
+  // the next call of this.
+  virtual void SetDispatchLog(DispatchLog* log) = 0;
 
   virtual void Embed(const EmbedArgs& args) = 0;
   virtual void GatherRows(const GatherRowsArgs& args) = 0;

@@ -1,5 +1,5 @@
-// DispatchLog: what a backend ran for each linear, for probes that compare routes. Not a profiler.
-// Thread rule: written by the backend's caller, read between calls.
+// DispatchLog: what a backend ran for each call of an op, for probes that compare routes. Not a
+// profiler. Thread rule: written by the backend's caller, read between calls.
 #ifndef VERBATIM_OPS_DISPATCH_H_
 #define VERBATIM_OPS_DISPATCH_H_
 
@@ -13,16 +13,41 @@
 
 namespace verbatim::ops {
 
-struct DispatchRecord {
-  std::string_view kernel;
-  OrderId order = OrderId::kDenseSegments8;
-  WeightFormat format;
-  int num_rows = 0;          // M
-  int64_t out_features = 0;  // N
-  int64_t in_features = 0;   // K
-  int num_row_tiles = 0;     // passes over a tile of weights
-  int num_tasks = 0;         // into which the whole call was split
+// The operations of Backend that compute.
+enum class Op : uint8_t {
+  kEmbed,
+  kRmsNorm,
+  kLinear,
+  kSiluMul,
+  kRopeAndCache,
+  kAttention,
+  kConvAndGatedDelta,
+  kFoldRecords,
+  kGatedNorm,
+  kBestLogits,
 };
+inline constexpr size_t kNumOps = 10;
+std::string_view OpName(Op op);  // "embed", "rms_norm", ... as the methods of Backend, snake_case
+
+struct DispatchRecord {
+  Op op = Op::kLinear;
+  std::string_view family;  // the code that ran
+  std::string_view kernel;  // its instance, which may go by the number of rows
+  OrderId order = OrderId::kNoSum;
+  int split = 1;             // parts that each sum is cut into; kAttention: slots of a part
+  WeightFormat format = {};  // of kLinear and kEmbed
+  int num_rows = 0;          // M
+  int64_t out_features = 0;  // N of kLinear; else the width of a row
+  int64_t in_features = 0;   // K of kLinear; else 0
+  int num_row_tiles = 1;     // passes over a tile of weights
+  int num_tasks = 1;         // into which the whole call was split
+};
+
+// Whether two calls take the same code in the same order: what must agree between a block and its
+// rows one by one.
+inline bool SameRoute(const DispatchRecord& a, const DispatchRecord& b) {
+  return a.family == b.family && a.order == b.order && a.split == b.split;
+}
 
 class DispatchLog {
  public:

@@ -44,6 +44,9 @@ struct LinearTask {
   float* out = nullptr;             // [M, N] f32
   int64_t out_stride = 0;           // floats between rows of out and of residual
   const float* residual = nullptr;  // [M, N] f32 or null
+  // Computes the first outputs alone, in the way of the whole: a multiple of 16; 0: all. Probes of
+  // large matrices.
+  int64_t num_outputs = 0;
 };
 
 // Several linears of one input: the activations are quantized once per distinct group size.

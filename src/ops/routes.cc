@@ -83,8 +83,14 @@ constexpr std::array<LinearRoute, CountRoutes()> MakeRoutes() {
         type == WeightType::kAffine ? OrderId::kAffineSegments8 : OrderId::kDenseSegments8;
     for (const TargetRanges& target : kTargets) {
       for (const RowRange& range : RangesOf(type, target)) {
-        routes[count++] = {type,         target.target,  range.min_rows, range.max_rows,
-                           range.kernel, range.row_tile, order};
+        routes[count++] = {.type = type,
+                           .target = target.target,
+                           .min_rows = range.min_rows,
+                           .max_rows = range.max_rows,
+                           .kernel = range.kernel,
+                           .family = type == WeightType::kAffine ? "affine" : "dense",
+                           .row_tile = range.row_tile,
+                           .order = order};
       }
     }
   }
@@ -94,6 +100,13 @@ constexpr std::array<LinearRoute, CountRoutes()> MakeRoutes() {
 constexpr auto kRoutes = MakeRoutes();
 
 }  // namespace
+
+std::string_view OrderName(OrderId order) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "affine-segments-8", "dense-segments-8", "no-sum", "lanes-64",
+      "chunks-256",        "delta-chains-4",   "unknown"};
+  return kNames[static_cast<size_t>(order)];
+}
 
 std::span<const LinearRoute> LinearRoutes() { return kRoutes; }
 

@@ -19,7 +19,14 @@ namespace verbatim::ops {
 enum class OrderId : uint8_t {
   kAffineSegments8,  // numerics.md 1 and 2: int8 dot per group, two fma per group, 8 segments
   kDenseSegments8,   // numerics.md 1 and 3: chains over even and over odd k, 8 segments
+  kNoSum,            // every output is made of few inputs in one way, or chosen
+  kLanes64,          // numerics.md 4: the norms
+  kChunks256,        // numerics.md 5: attention
+  kDeltaChains4,     // numerics.md 6: gated delta rule
+  kUnknown,          // a vendor's library chooses, call by call
 };
+
+std::string_view OrderName(OrderId order);  // "affine-segments-8", ...
 
 inline constexpr int kUnlimitedRows = std::numeric_limits<int>::max();
 
@@ -29,7 +36,8 @@ struct LinearRoute {
   int min_rows;             // of the call, inclusive
   int max_rows;
   std::string_view kernel;
-  int row_tile;  // rows that share one pass over a tile of weights, at most
+  std::string_view family;  // of kernels that are one code for several row tiles
+  int row_tile;             // rows that share one pass over a tile of weights, at most
   OrderId order;
 };
 

@@ -35,9 +35,10 @@ namespace {
 TEST(LinearAllocation, NoneAfterReserve) {
   ops::DispatchLog log(4);  // full after a few calls: later records are only counted
   for (const int threads : {1, 2}) {
-    auto created = CreateCpuBackend({.num_threads = threads, .dispatch_log = &log});
+    auto created = CreateCpuBackend({.num_threads = threads});
     ASSERT_TRUE(created.ok());
     ops::Backend& backend = **created;
+    backend.SetDispatchLog(&log);
     ASSERT_TRUE(backend.Reserve(Needs(40, 384)).ok());
     const LinearCase affine({.type = WeightType::kAffine, .bits = 4, .group_size = 64}, 200, 384,
                             1);

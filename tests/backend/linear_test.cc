@@ -104,8 +104,8 @@ TEST_P(LinearTest, EveryNumberOfRows) {
 TEST_P(LinearTest, EveryRouteEqualsTheReference) {
   for (const std::string_view kernel : ops::KernelNames()) {
     ops::DispatchLog log(64);
-    const auto backend = MakeBackend(
-        {.target = GetParam(), .forced_route = std::string(kernel), .dispatch_log = &log});
+    const auto backend = MakeBackend({.target = GetParam(), .forced_route = std::string(kernel)});
+    backend->SetDispatchLog(&log);
     for (const WeightFormat& format :
          {WeightFormat{.type = WeightType::kAffine, .bits = 4, .group_size = 64},
           WeightFormat{.type = WeightType::kAffine, .bits = 8, .group_size = 32},
@@ -125,6 +125,31 @@ TEST_P(LinearTest, EveryRouteEqualsTheReference) {
         }
         EXPECT_EQ(record.order, format.type == WeightType::kAffine ? ops::OrderId::kAffineSegments8
                                                                    : ops::OrderId::kDenseSegments8);
+      }
+    }
+  }
+}
+
+// A probe computes the first outputs of a large matrix alone: they are those of the whole.
+TEST_P(LinearTest, TheFirstOutputsAlone) {
+  const auto backend = MakeBackend({.target = GetParam(), .num_threads = 2});
+  for (const WeightFormat& format :
+       {WeightFormat{.type = WeightType::kAffine, .bits = 4, .group_size = 64},
+        WeightFormat{.type = WeightType::kBF16}}) {
+    constexpr int64_t kOutputs = 83;
+    constexpr int64_t kCols = 192;
+    const LinearCase linear(format, kOutputs, kCols, 31);
+    const auto prepared = Prepare(*backend, linear.matrix());
+    const std::vector<float> x = AdversarialRows(9, kCols, 32);
+    const std::vector<float> expected = linear.Reference(x, 9);
+    for (const int64_t num_outputs : {16, 48, 80, 96, 960}) {
+      std::vector<float> y(9 * kOutputs, -1.0f);
+      ops::LinearTask task = {prepared.get(), y.data(), kOutputs, nullptr, num_outputs};
+      backend->Linear({x.data(), kCols, 9, {&task, 1}});
+      for (int64_t r = 0; r < 9; ++r) {
+        const int64_t count = std::min(num_outputs, kOutputs);
+        EXPECT_EQ(FirstDifference(&y[r * kOutputs], &expected[r * kOutputs], count), -1);
+        for (int64_t n = count; n < kOutputs; ++n) EXPECT_EQ(y[r * kOutputs + n], -1.0f);
       }
     }
   }

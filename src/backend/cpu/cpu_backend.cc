@@ -17,6 +17,9 @@
 namespace verbatim::cpu {
 namespace {
 
+using ops::Op;
+using ops::OrderId;
+
 class HostBuffer final : public ops::DeviceBuffer {
  public:
   explicit HostBuffer(AlignedBuffer<std::byte> memory)
@@ -32,11 +35,11 @@ size_t RoundUpToCacheLine(size_t bytes) {
 
 class CpuBackend final : public ops::Backend {
  public:
-  CpuBackend(Target target, int num_threads, std::string forced_route, ops::DispatchLog* log)
+  CpuBackend(Target target, int num_threads, std::string forced_route)
       : target_(target),
         kernels_(MakeKernels(target)),
         pool_(num_threads),
-        linear_(target, kernels_.linear, pool_, std::move(forced_route), log) {}
+        linear_(target, kernels_.linear, pool_, std::move(forced_route)) {}
 
   std::string_view name() const override { return "cpu"; }
   std::string_view target() const override { return TargetName(target_); }
@@ -91,22 +94,50 @@ class CpuBackend final : public ops::Backend {
     return {};
   }
 
+  void SetDispatchLog(ops::DispatchLog* log) override {
+    log_ = log;
+    linear_.set_log(log);
+  }
+
   void Embed(const ops::EmbedArgs& args) override { linear_.Embed(args); }
   void Linear(const ops::LinearArgs& args) override { linear_.Run(args); }
-  void RmsNorm(const ops::RmsNormArgs& args) override { RunOp(kernels_.rms_norm, args); }
-  void GatedNorm(const ops::GatedNormArgs& args) override { RunOp(kernels_.gated_norm, args); }
-  void SiluMul(const ops::SiluMulArgs& args) override { RunOp(kernels_.silu_mul, args); }
+  void RmsNorm(const ops::RmsNormArgs& args) override {
+    Log(Op::kRmsNorm, OrderId::kLanes64, 1, args.num_rows, args.width);
+    RunOp(kernels_.rms_norm, args);
+  }
+  void GatedNorm(const ops::GatedNormArgs& args) override {
+    Log(Op::kGatedNorm, OrderId::kLanes64, 1, args.num_rows,
+        int64_t{args.num_heads} * args.head_dim);
+    RunOp(kernels_.gated_norm, args);
+  }
+  void SiluMul(const ops::SiluMulArgs& args) override {
+    Log(Op::kSiluMul, OrderId::kNoSum, 1, args.num_rows, args.width);
+    RunOp(kernels_.silu_mul, args);
+  }
   void RopeAndCache(const ops::RopeAndCacheArgs& args) override {
+    Log(Op::kRopeAndCache, OrderId::kLanes64, 1, args.step.num_rows,
+        int64_t{args.num_heads} * args.cache.layout.head_dim);
     RunOp(kernels_.rope_and_cache, args);
   }
-  void Attention(const ops::AttentionArgs& args) override { RunOp(kernels_.attention, args); }
+  void Attention(const ops::AttentionArgs& args) override {
+    Log(Op::kAttention, OrderId::kChunks256, ops::kPageSlots, args.step.num_rows,
+        int64_t{args.num_heads} * args.cache.layout.head_dim);
+    RunOp(kernels_.attention, args);
+  }
   void ConvAndGatedDelta(const ops::ConvAndGatedDeltaArgs& args) override {
+    Log(Op::kConvAndGatedDelta, OrderId::kDeltaChains4, 1, args.step.num_rows,
+        static_cast<int64_t>(args.state.layout.value_dim()));
     RunOp(kernels_.conv_and_gated_delta, args);
   }
   void FoldRecords(const ops::FoldRecordsArgs& args) override {
+    Log(Op::kFoldRecords, OrderId::kDeltaChains4, 1, args.num_accepted_drafts,
+        static_cast<int64_t>(args.state.layout.value_dim()));
     RunOp(kernels_.fold_records, args);
   }
-  void BestLogits(const ops::BestLogitsArgs& args) override { RunOp(kernels_.best_logits, args); }
+  void BestLogits(const ops::BestLogitsArgs& args) override {
+    Log(Op::kBestLogits, OrderId::kNoSum, 1, args.num_rows, args.vocab_size);
+    RunOp(kernels_.best_logits, args);
+  }
   void GatherRows(const ops::GatherRowsArgs& args) override {
     for (size_t i = 0; i < args.rows.size(); ++i) {
       std::memcpy(args.out + static_cast<int64_t>(i) * args.out_stride,
@@ -120,6 +151,19 @@ class CpuBackend final : public ops::Backend {
   static Status OutOfMemory(std::string_view what, size_t bytes) {
     return MakeError(StatusCode::kResourceExhausted, what, fmt::format("{} bytes of memory", bytes),
                      "a failed allocation", "a shorter context or smaller prefill chunks");
+  }
+
+  // An op has one kernel for any number of rows, which therefore goes by the op's name.
+  void Log(Op op, OrderId order, int split, int num_rows, int64_t width) {
+    if (log_ == nullptr) return;
+    ops::DispatchRecord record;
+    record.op = op;
+    record.family = record.kernel = ops::OpName(op);
+    record.order = order;
+    record.split = split;
+    record.num_rows = num_rows;
+    record.out_features = width;
+    log_->Add(record);
   }
 
   template <typename Args>
@@ -137,6 +181,7 @@ class CpuBackend final : public ops::Backend {
   }
 
   Target target_;
+  ops::DispatchLog* log_ = nullptr;
   const KernelTable kernels_;
   ThreadPool pool_;
   LinearRunner linear_;
@@ -173,8 +218,8 @@ Expected<std::unique_ptr<ops::Backend>> CreateCpuBackend(const CpuBackendOptions
   if (route.empty()) route = Environment("VERBATIM_FORCE_ROUTE");
   VERBATIM_RETURN_IF_ERROR(ops::CheckForcedRoute(route));
   try {
-    return std::unique_ptr<ops::Backend>(std::make_unique<CpuBackend>(
-        target, options.num_threads, std::move(route), options.dispatch_log));
+    return std::unique_ptr<ops::Backend>(
+        std::make_unique<CpuBackend>(target, options.num_threads, std::move(route)));
   } catch (const std::system_error& error) {
     return MakeError(StatusCode::kResourceExhausted, "threads",
                      fmt::format("{} threads", options.num_threads), error.what(), "fewer of them");

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "ops/backend.h"
-#include "ops/dispatch.h"
 
 namespace verbatim::cpu {
 
@@ -17,7 +16,6 @@ struct CpuBackendOptions {
   std::string target = {};  // a name of targets.h; empty: VERBATIM_TARGET, else the best available
   std::string forced_route = {};  // a kernel of ops/routes.h to take wherever it can run; empty:
                                   // VERBATIM_FORCE_ROUTE, else the table's choice
-  ops::DispatchLog* dispatch_log = nullptr;  // gets a record of every linear; outlives the backend
 };
 
 // Targets that this build has and this processor can run, worst first. Asks cpuid (and the OS,

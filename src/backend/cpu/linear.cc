@@ -35,6 +35,14 @@ const PackedLinear& Packed(const ops::PreparedLinear* weights) {
   return static_cast<const PackedLinear&>(*weights);  // a backend gets only what it prepared
 }
 
+// Of one task; fewer than the matrix has when the task asks for the first ones alone.
+int64_t NumOutputs(const ops::LinearTask& task) {
+  const int64_t all = task.weights->out_features();
+  VERBATIM_CHECK(task.num_outputs % kTileOutputs == 0);
+  return task.num_outputs == 0 ? all : std::min(all, task.num_outputs);
+}
+int64_t NumTiles(const ops::LinearTask& task) { return CeilDiv(NumOutputs(task), kTileOutputs); }
+
 int64_t PaddedFeatures(int64_t in_features) { return CeilDiv(in_features, kChunk) * kChunk; }
 
 }  // namespace
@@ -51,12 +59,8 @@ struct LinearRunner::Call {
 };
 
 LinearRunner::LinearRunner(Target target, const LinearKernels& kernels, ThreadPool& pool,
-                           std::string forced_route, ops::DispatchLog* log)
-    : target_(target),
-      kernels_(kernels),
-      pool_(pool),
-      forced_route_(std::move(forced_route)),
-      log_(log) {}
+                           std::string forced_route)
+    : target_(target), kernels_(kernels), pool_(pool), forced_route_(std::move(forced_route)) {}
 
 int LinearRunner::KindOf(const PackedLinear& weights) {
   if (weights.format().type != WeightType::kAffine) return kDenseKind;
@@ -125,7 +129,7 @@ void LinearRunner::RunTaskTiles(const Call& call, const ops::LinearTask& task, i
     const int64_t first_output = index * kTileOutputs;
     tile.weights = weights.tile(index);
     tile.num_tiles = static_cast<int>(run);
-    tile.num_outputs = weights.out_features() - first_output;
+    tile.num_outputs = NumOutputs(task) - first_output;
     for (int t = 0; t < rows.count; ++t) {
       const int64_t row = rows.first(t);
       if (dense) {
@@ -145,7 +149,7 @@ void LinearRunner::RunTaskTiles(const Call& call, const ops::LinearTask& task, i
 void LinearRunner::RunTiles(const Call& call, int64_t begin, int64_t end) const {
   int64_t first = 0;  // index of the task's first tile among the tiles of the call
   for (const ops::LinearTask& task : call.args.tasks) {
-    const int64_t num_tiles = Packed(task.weights).num_tiles();
+    const int64_t num_tiles = NumTiles(task);
     const int64_t from = std::max(begin - first, int64_t{0});
     const int64_t to = std::min(end - first, num_tiles);
     if (from < to) RunTaskTiles(call, task, from, to);
@@ -157,8 +161,11 @@ void LinearRunner::Log(const Call& call, int num_tasks) {
   for (const ops::LinearTask& task : call.args.tasks) {
     const bool dense = task.weights->format().type != WeightType::kAffine;
     const ops::LinearRoute& route = dense ? *call.dense_route : *call.affine_route;
-    log_->Add({.kernel = route.kernel,
+    log_->Add({.op = ops::Op::kLinear,
+               .family = route.family,
+               .kernel = route.kernel,
                .order = route.order,
+               .split = kNumSegments,
                .format = task.weights->format(),
                .num_rows = call.args.num_rows,
                .out_features = task.weights->out_features(),
@@ -196,7 +203,7 @@ void LinearRunner::Run(const ops::LinearArgs& args) {
     if (std::find(kinds.begin(), kinds.begin() + num_kinds, kind) == kinds.begin() + num_kinds) {
       kinds[num_kinds++] = kind;
     }
-    num_tiles += weights.num_tiles();
+    num_tiles += NumTiles(task);
   }
 
   const int64_t num_items = int64_t{num_kinds} * num_rows;
@@ -230,6 +237,15 @@ void LinearRunner::Embed(const ops::EmbedArgs& args) {
                                     : kernels_.embed_dense[static_cast<size_t>(format.type)];
   const int64_t num_rows = static_cast<int64_t>(args.ids.size());
   const int64_t rows_per_task = CeilDiv(kMinParallelEmbedValues, table.in_features());
+  if (log_ != nullptr) {
+    ops::DispatchRecord record;
+    record.op = ops::Op::kEmbed;
+    record.family = record.kernel = ops::OpName(record.op);
+    record.format = format;
+    record.num_rows = static_cast<int>(num_rows);
+    record.out_features = table.in_features();
+    log_->Add(record);
+  }
   pool_.Run(CeilDiv(num_rows, rows_per_task), [&](int64_t task, int) {
     const int64_t end = std::min(num_rows, (task + 1) * rows_per_task);
     for (int64_t row = task * rows_per_task; row < end; ++row) {

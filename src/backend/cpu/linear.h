@@ -44,10 +44,11 @@ struct RowTiles {
 
 class LinearRunner {
  public:
-  // `forced_route` names a kernel that is taken wherever the target has it, or is empty. `log` may
-  // be null.
+  // `forced_route` names a kernel that is taken wherever the target has it, or is empty.
   LinearRunner(Target target, const LinearKernels& kernels, ThreadPool& pool,
-               std::string forced_route, ops::DispatchLog* log);
+               std::string forced_route);
+
+  void set_log(ops::DispatchLog* log) { log_ = log; }  // null: none
 
   // Throws std::bad_alloc.
   void Reserve(int max_rows, int64_t max_in_features);
@@ -73,7 +74,7 @@ class LinearRunner {
   const LinearKernels& kernels_;
   ThreadPool& pool_;
   std::string forced_route_;
-  ops::DispatchLog* log_;
+  ops::DispatchLog* log_ = nullptr;
   int max_rows_ = 0;
   int64_t max_in_features_ = 0;
   std::array<AlignedBuffer<int8_t>, kDenseKind> xq_;       // row tiles of [K / 4][R][4]
