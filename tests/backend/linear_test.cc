@@ -132,7 +132,7 @@ TEST_P(LinearTest, EveryRouteEqualsTheReference) {
 
 // A probe computes the first outputs of a large matrix alone: they are those of the whole.
 TEST_P(LinearTest, TheFirstOutputsAlone) {
-  const auto backend = MakeBackend({.target = GetParam(), .num_threads = 2});
+  const auto backend = MakeBackend({.num_threads = 2, .target = GetParam()});
   for (const WeightFormat& format :
        {WeightFormat{.type = WeightType::kAffine, .bits = 4, .group_size = 64},
         WeightFormat{.type = WeightType::kBF16}}) {
