@@ -66,7 +66,8 @@ struct Request {
       sampling;  // greedy; EngineInfo::default_sampling is what the model's makers advise
   // False: token ids only, no detokenizer runs (unless there are stop strings to find).
   bool want_text = true;
-  bool logits_digest = false;  // compute Result::logits_sha256
+  bool logits_digest = false;     // compute Result::logits_sha256
+  bool position_digests = false;  // compute Result::position_digests
   SpeculationOptions speculation;
   // The request goes on from the state of the conversation's last one where the prompt repeats the
   // tokens behind that state, and leaves its own. One request of a conversation at a time.
@@ -108,6 +109,9 @@ struct Result {
   Status error;               // kError only
   std::string logits_sha256;  // over the binary32 little-endian logits of every generated position,
                               // in order
+  // One for each of token_ids, if asked, chained: h[i] = SHA-256(h[i - 1], the bytes as above of
+  // position i), with 32 zero bytes before the first (docs/receipts.md).
+  std::vector<std::array<uint8_t, 32>> position_digests;
   SpeculationStats speculation;
   Timings timings;
 };

@@ -15,6 +15,17 @@ namespace verbatim {
 
 static_assert(std::endian::native == std::endian::little, "digests are over little-endian bytes");
 
+std::string HexOf(std::span<const uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const uint8_t byte : bytes) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 15];
+  }
+  return hex;
+}
+
 struct Sha256::Impl {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
   ~Impl() { EVP_MD_CTX_free(context); }
@@ -42,19 +53,21 @@ void Sha256::UpdateFloats(std::span<const float> values) {
   }
 }
 
+Sha256Bytes Sha256::Finish() {
+  Sha256Bytes digest;
+  VERBATIM_CHECK(EVP_DigestFinal_ex(impl_->context, digest.data(), nullptr) == 1);
+  // Without a type OpenSSL keeps the one that it has looked up.
+  VERBATIM_CHECK(EVP_DigestInit_ex(impl_->context, nullptr, nullptr) == 1);
+  return digest;
+}
+
 std::string Sha256::HexDigest() const {
   EVP_MD_CTX* copy = EVP_MD_CTX_new();
   VERBATIM_CHECK(copy != nullptr && EVP_MD_CTX_copy_ex(copy, impl_->context) == 1);
-  std::array<unsigned char, 32> digest;
+  Sha256Bytes digest;
   VERBATIM_CHECK(EVP_DigestFinal_ex(copy, digest.data(), nullptr) == 1);
   EVP_MD_CTX_free(copy);
-  std::string hex;
-  for (const unsigned char byte : digest) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    hex += kDigits[byte >> 4];
-    hex += kDigits[byte & 15];
-  }
-  return hex;
+  return HexOf(digest);
 }
 
 }  // namespace verbatim

@@ -2,12 +2,19 @@
 #ifndef VERBATIM_BASE_SHA256_H_
 #define VERBATIM_BASE_SHA256_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
 namespace verbatim {
+
+using Sha256Bytes = std::array<uint8_t, 32>;
+
+// Lower-case hex digits, two for each byte.
+std::string HexOf(std::span<const uint8_t> bytes);
 
 class Sha256 {
  public:
@@ -22,6 +29,8 @@ class Sha256 {
   void UpdateFloats(std::span<const float> values);
   // The digest so far as 64 lower-case hex digits; updates may go on afterwards.
   std::string HexDigest() const;
+  // The digest, and starts anew. Allocates nothing.
+  Sha256Bytes Finish();
 
  private:
   struct Impl;

@@ -44,6 +44,10 @@ RunningSequence::RunningSequence(RequestId id, Request request, SequenceState in
                      request_.prompt_token_ids);
   }
   if (request_.sampling.logprobs >= 0) result_.logprobs.reserve(most_tokens);
+  if (request_.position_digests) {
+    position_digest_.emplace();
+    result_.position_digests.reserve(most_tokens);
+  }
   result_.cached_prompt_tokens = state.num_consumed;
   if (request_.conversation != kNoConversation) {
     keep_at_ = request_.keep_prefix == 0 ? prompt_size_ : request_.keep_prefix;
@@ -86,6 +90,7 @@ int32_t RunningSequence::Choose(const RowLogits& rows, int row, numerics::Sample
   const std::span<const float> logits =
       rows.logits.subspan(row * limits_.vocab_size, limits_.vocab_size);
   if (request_.logits_digest) digest_.UpdateFloats(logits);
+  if (position_digest_) PushPositionDigest(logits);
   if (!sampler_) return best.id;
   TokenLogprobs logprobs;
   const int32_t token = sampler_->Choose(
@@ -102,6 +107,15 @@ int32_t RunningSequence::Choose(const RowLogits& rows, int row, numerics::Sample
   }
   if (request_.sampling.logprobs >= 0) result_.logprobs.push_back(std::move(logprobs));
   return token;
+}
+
+void RunningSequence::PushPositionDigest(std::span<const float> logits) {
+  static constexpr Sha256Bytes kBeforeTheFirst{};
+  const Sha256Bytes& last =
+      result_.position_digests.empty() ? kBeforeTheFirst : result_.position_digests.back();
+  position_digest_->Update(std::as_bytes(std::span(last)));
+  position_digest_->UpdateFloats(logits);
+  result_.position_digests.push_back(position_digest_->Finish());
 }
 
 void RunningSequence::Accept(int num_rows, const RowLogits& rows,

@@ -53,7 +53,9 @@ class RunningSequence {
   int32_t RowToken(int row) const;
 
   // Whether a choice asks for more of a row than its largest logit.
-  bool needs_logits() const { return request_.logits_digest || sampler_.has_value(); }
+  bool needs_logits() const {
+    return request_.logits_digest || request_.position_digests || sampler_.has_value();
+  }
   // Takes a step's logits for its `num_rows` rows: walks the block while drafts are right, emits
   // tokens, and moves the state past the accepted rows.
   void Accept(int num_rows, const RowLogits& rows, numerics::SamplerScratch& scratch);
@@ -85,6 +87,7 @@ class RunningSequence {
  private:
   // The token of one row; -1: it fails the request, and result_.error says why.
   int32_t Choose(const RowLogits& rows, int row, numerics::SamplerScratch& scratch);
+  void PushPositionDigest(std::span<const float> logits);
   void Emit(int32_t token, bool drafted);
   void End(FinishReason reason);
   int64_t Remaining() const;  // tokens that may still be emitted
@@ -101,6 +104,7 @@ class RunningSequence {
   std::optional<BannedStrings> banned_;
   std::optional<numerics::Sampler> sampler_;  // refers to request_ and tokens
   Sha256 digest_;
+  std::optional<Sha256> position_digest_;  // if request_.position_digests
   WidthController width_;
   std::optional<FinishReason> finish_reason_;
   Result result_;

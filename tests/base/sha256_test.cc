@@ -11,23 +11,31 @@
 namespace verbatim {
 namespace {
 
-std::string HexOf(std::string_view text) {
+std::string HexDigestOf(std::string_view text) {
   Sha256 sha;
   sha.Update(std::as_bytes(std::span(text)));
   return sha.HexDigest();
 }
 
 TEST(Sha256, PublishedVectors) {
-  EXPECT_EQ(HexOf(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(HexOf("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(HexDigestOf(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(HexDigestOf("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(Sha256, DigestCanBeReadInTheMiddle) {
   Sha256 sha;
   sha.Update(std::as_bytes(std::span(std::string_view("ab"))));
-  EXPECT_EQ(sha.HexDigest(), HexOf("ab"));
+  EXPECT_EQ(sha.HexDigest(), HexDigestOf("ab"));
   sha.Update(std::as_bytes(std::span(std::string_view("c"))));
-  EXPECT_EQ(sha.HexDigest(), HexOf("abc"));
+  EXPECT_EQ(sha.HexDigest(), HexDigestOf("abc"));
+}
+
+TEST(Sha256, FinishStartsAnew) {
+  Sha256 sha;
+  for (const std::string_view text : {"abc", "", "abc"}) {
+    sha.Update(std::as_bytes(std::span(text)));
+    EXPECT_EQ(HexOf(sha.Finish()), HexDigestOf(text));
+  }
 }
 
 TEST(Sha256, FloatsAreLittleEndianWithOneNan) {

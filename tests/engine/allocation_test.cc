@@ -60,6 +60,7 @@ void CheckDecodeSteps(const std::filesystem::path& model, const SpeculationOptio
     request.max_tokens = 400;
     request.ignore_eos = true;
     request.logits_digest = logits_digest;
+    request.position_digests = logits_digest;
     request.speculation = speculation;
     request.sampling = sampling;
     ASSERT_TRUE((*engine)->Submit(request).ok());

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/sha256.h"
 #include "tests/support/test_models.h"
 
 namespace verbatim::testing {
@@ -168,6 +169,42 @@ TEST(Engine, ScoreIsEqualForAnyWidthAndToGeneration) {
 
 // Drafts at the last position reach three slots and positions further: over a page's edge, and over
 // the context's.
+TEST(Engine, PositionDigestsAreAChainOverTheLogits) {
+  const auto engine = LoadNano({.with_mtp = true, .num_threads = 2, .context = 300});
+  Request request;
+  request.prompt_token_ids = {5, 6, 7, 8, 9};
+  request.max_tokens = 40;
+  request.ignore_eos = true;
+  request.position_digests = true;
+  request.speculation = {.kind = SpeculationKind::kMtp, .draft_tokens = 7};
+  const auto result = engine->Generate(request);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->logits_sha256, "");
+  EXPECT_GT(result->speculation.accepted, 0);
+
+  ScoreRequest score;
+  score.token_ids = request.prompt_token_ids;
+  score.token_ids.insert(score.token_ids.end(), result->token_ids.begin(), result->token_ids.end());
+  std::vector<Sha256Bytes> chain;
+  size_t row = 0;
+  score.on_row = [&](std::span<const float> logits, std::span<const float>) -> Status {
+    // The last token's row would choose the one that max_tokens cut off.
+    if (++row < request.prompt_token_ids.size() || row == score.token_ids.size()) return {};
+    const Sha256Bytes before = chain.empty() ? Sha256Bytes{} : chain.back();
+    Sha256 sha;
+    sha.Update(std::as_bytes(std::span(before)));
+    sha.UpdateFloats(logits);
+    chain.push_back(sha.Finish());
+    return {};
+  };
+  ASSERT_TRUE(engine->Score(score).ok());
+  EXPECT_EQ(chain.size(), 40U);
+  EXPECT_EQ(result->position_digests, chain);
+
+  request.position_digests = false;
+  EXPECT_TRUE(engine->Generate(request)->position_digests.empty());
+}
+
 TEST(Engine, ScoreDraftsDoNotDependOnWhereTheContextEnds) {
   std::vector<int32_t> ids;
   for (const Prompt& prompt : LoadPrompts(NanoModel())) {
