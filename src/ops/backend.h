@@ -55,6 +55,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;    // "cpu"
   virtual std::string_view target() const = 0;  // instruction set, e.g. "avx512vnni"
+  // The name under which bits are comparable, where they are not those of numerics.md; else empty.
+  virtual std::string_view numerics() const { return {}; }
+  // Why a row of a block may get other bits than alone, a sentence; empty: it never does.
+  virtual std::string_view variance() const { return {}; }
 
   virtual Expected<std::unique_ptr<DeviceBuffer>> Allocate(size_t bytes) = 0;  // kResourceExhausted
   virtual void CopyToHost(void* host, const void* device, size_t bytes) = 0;

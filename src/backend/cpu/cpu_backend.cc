@@ -35,10 +35,11 @@ size_t RoundUpToCacheLine(size_t bytes) {
 
 class CpuBackend final : public ops::Backend {
  public:
-  CpuBackend(Target target, int num_threads, std::string forced_route)
+  CpuBackend(Target target, std::shared_ptr<ThreadPool> pool, std::string forced_route)
       : target_(target),
         kernels_(MakeKernels(target)),
-        pool_(num_threads),
+        shared_pool_(std::move(pool)),
+        pool_(*shared_pool_),
         linear_(target, kernels_.linear, pool_, std::move(forced_route)) {}
 
   std::string_view name() const override { return "cpu"; }
@@ -183,7 +184,8 @@ class CpuBackend final : public ops::Backend {
   Target target_;
   ops::DispatchLog* log_ = nullptr;
   const KernelTable kernels_;
-  ThreadPool pool_;
+  const std::shared_ptr<ThreadPool> shared_pool_;
+  ThreadPool& pool_;
   LinearRunner linear_;
   HugePageArena weights_;
   AlignedBuffer<std::byte> shared_;
@@ -218,8 +220,11 @@ Expected<std::unique_ptr<ops::Backend>> CreateCpuBackend(const CpuBackendOptions
   if (route.empty()) route = Environment("VERBATIM_FORCE_ROUTE");
   VERBATIM_RETURN_IF_ERROR(ops::CheckForcedRoute(route));
   try {
+    std::shared_ptr<ThreadPool> pool = options.pool;
+    if (pool == nullptr) pool = std::make_shared<ThreadPool>(options.num_threads);
+    VERBATIM_CHECK(pool->num_threads() == options.num_threads);
     return std::unique_ptr<ops::Backend>(
-        std::make_unique<CpuBackend>(target, options.num_threads, std::move(route)));
+        std::make_unique<CpuBackend>(target, std::move(pool), std::move(route)));
   } catch (const std::system_error& error) {
     return MakeError(StatusCode::kResourceExhausted, "threads",
                      fmt::format("{} threads", options.num_threads), error.what(), "fewer of them");

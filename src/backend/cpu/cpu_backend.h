@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "ops/backend.h"
 
 namespace verbatim::cpu {
@@ -16,6 +17,8 @@ struct CpuBackendOptions {
   std::string target = {};  // a name of targets.h; empty: VERBATIM_TARGET, else the best available
   std::string forced_route = {};  // a kernel of ops/routes.h to take wherever it can run; empty:
                                   // VERBATIM_FORCE_ROUTE, else the table's choice
+  // Threads to share with a backend in front of this one, as many as num_threads; null: its own.
+  std::shared_ptr<ThreadPool> pool = nullptr;
 };
 
 // Targets that this build has and this processor can run, worst first. Asks cpuid (and the OS,

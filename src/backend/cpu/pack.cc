@@ -118,7 +118,11 @@ void PackDenseTile(const WeightMatrix& matrix, int64_t tile, PackedLinear& packe
   }
 }
 
-Status CheckFormat(const WeightMatrix& matrix) {
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Status CheckMatrix(const WeightMatrix& matrix) {
   const WeightFormat& format = matrix.format;
   if (matrix.rows < 1 || matrix.cols < 1) {
     return MakeError(StatusCode::kCorrupt, matrix.name, "at least one row and one column",
@@ -164,10 +168,6 @@ Status CheckFormat(const WeightMatrix& matrix) {
   return {};
 }
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
-
 PackedLinear::PackedLinear(int64_t out_features, int64_t in_features, const WeightFormat& format,
                            HugePageArena& arena)
     : PreparedLinear(out_features, in_features, format),
@@ -179,7 +179,7 @@ PackedLinear::PackedLinear(int64_t out_features, int64_t in_features, const Weig
 
 Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool,
                                                    HugePageArena& arena) {
-  VERBATIM_RETURN_IF_ERROR(CheckFormat(matrix));
+  VERBATIM_RETURN_IF_ERROR(CheckMatrix(matrix));
   std::unique_ptr<PackedLinear> packed;
   try {
     packed = std::make_unique<PackedLinear>(matrix.rows, matrix.cols, matrix.format, arena);

@@ -50,8 +50,10 @@ class PackedLinear final : public ops::PreparedLinear {
   std::shared_ptr<std::byte> data_;
 };
 
-// kUnsupported: bits, group or type that no kernel has; kCorrupt: sizes that contradict the shape,
-// a NaN scale or bias; kResourceExhausted: memory.
+// kUnsupported: bits, group or type that no kernel has; kCorrupt: sizes that contradict the shape.
+Status CheckMatrix(const WeightMatrix& matrix);
+
+// Errors: those of CheckMatrix; kCorrupt: a NaN scale or bias; kResourceExhausted: memory.
 Expected<std::unique_ptr<PackedLinear>> PackLinear(const WeightMatrix& matrix, ThreadPool& pool,
                                                    HugePageArena& arena);
 

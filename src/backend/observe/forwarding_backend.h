@@ -16,6 +16,8 @@ class ForwardingBackend : public ops::Backend {
 
   std::string_view name() const override { return inner_->name(); }
   std::string_view target() const override { return inner_->target(); }
+  std::string_view numerics() const override { return inner_->numerics(); }
+  std::string_view variance() const override { return inner_->variance(); }
   Expected<std::unique_ptr<ops::DeviceBuffer>> Allocate(size_t bytes) override {
     return inner_->Allocate(bytes);
   }
