@@ -59,8 +59,9 @@ struct EngineInfo {
   std::string target;        // instruction set, e.g. "avx512vnni"
   std::string numerics;      // NumericsName
   ContractMode contract = ContractMode::kExact;       // as asked for
-  ContractMode contract_held = ContractMode::kExact;  // what this backend keeps: exact, or off
-  std::string contract_reason;                        // why, in a sentence
+  ContractMode contract_held = ContractMode::kExact;  // what is kept: exact, greedy or off
+  std::string contract_reason = {};                   // why, in a sentence
+  ProbeReport probe = {};                             // of `exact` and `strict`
   int num_threads = 0;
   int64_t context = 0;
   int64_t vocab_size = 0;

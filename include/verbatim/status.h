@@ -20,6 +20,7 @@ enum class StatusCode {
   kResourceExhausted,  // memory, context or disk ran out
   kIo,                 // the operating system refused a read or a write
   kCancelled,          // stopped on request
+  kDivergence,         // bytes differ that the contract says are equal
   kInternal,           // an invariant broke
 };
 

@@ -44,6 +44,8 @@ std::string_view StatusCodeName(StatusCode code) {
       return "io";
     case StatusCode::kCancelled:
       return "cancelled";
+    case StatusCode::kDivergence:
+      return "divergence";
     case StatusCode::kInternal:
       return "internal";
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "backend/observe/tracing_backend.h"
 #include "checkpoint/loader.h"
 #include "draft/drafter.h"
 #include "draft/mtp_drafter.h"
@@ -37,6 +38,7 @@ struct Engine::Impl {
   Status LoadModelAndCaches(const Checkpoint& checkpoint);
   Status LoadText(const std::filesystem::path& folder);
   void Describe(const Checkpoint& checkpoint);
+  Status SettleContract(double load_ms);
 
   // scheduler.cc
   Expected<RequestId> Submit(Request request);
@@ -86,6 +88,7 @@ struct Engine::Impl {
   int max_logit_rows = 0;       // most rows of one Logits call
   BackendWrapper wrap_backend;  // empty outside of measurements
   std::unique_ptr<ops::Backend> backend;
+  TracingBackend* tracing_backend = nullptr;  // the same one
   std::unique_ptr<Model> model;
   std::unique_ptr<KvCache> kv;
   std::unique_ptr<RecurrentCache> recurrent;

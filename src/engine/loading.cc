@@ -7,6 +7,7 @@
 #include "backend/create_backend.h"
 #include "draft/list_drafters.h"
 #include "engine/engine_impl.h"
+#include "engine/probe.h"
 #include "model/load_model.h"
 #include "numerics/rotary.h"
 #include "verbatim/version.h"
@@ -20,6 +21,12 @@ Status CheckRange(std::string_view option, int64_t value, int64_t low, int64_t h
                    fmt::format("{}", value));
 }
 
+// The probe may take 2 % of the load time, and 300 ms of any.
+constexpr double kProbeShare = 0.02;
+constexpr double kLeastProbeMs = 300;
+// Larger steps are cut into the same row tiles.
+constexpr int kMostProbedRows = 256;
+
 ops::KvType ToOpsType(KvCacheType type) {
   switch (type) {
     case KvCacheType::kF16:
@@ -30,6 +37,12 @@ ops::KvType ToOpsType(KvCacheType type) {
       break;
   }
   return ops::KvType::kBF16;
+}
+
+// A vendor's products have bits of their own.
+std::string BackendNumerics(const ops::Backend& backend, KvCacheType kv_type) {
+  if (backend.numerics().empty()) return NumericsName(KvCacheTypeName(kv_type));
+  return fmt::format("{}/kv-{}", backend.numerics(), KvCacheTypeName(kv_type));
 }
 
 }  // namespace
@@ -62,8 +75,12 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
   VERBATIM_RETURN_IF_ERROR(LoadBackend());
   VERBATIM_RETURN_IF_ERROR(LoadModelAndCaches(checkpoint));
   Describe(checkpoint);
-  info.load_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const auto since_start = [&] {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+        .count();
+  };
+  VERBATIM_RETURN_IF_ERROR(SettleContract(since_start()));
+  info.load_ms = since_start();
   return {};
 }
 
@@ -72,6 +89,9 @@ Status Engine::Impl::LoadBackend() {
                                                     .num_threads = options.num_threads,
                                                     .target = options.target}));
   if (wrap_backend) backend = wrap_backend(std::move(backend));
+  auto tracing = std::make_unique<TracingBackend>(std::move(backend));
+  tracing_backend = tracing.get();
+  backend = std::move(tracing);
   return {};
 }
 
@@ -81,15 +101,16 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   max_rows =
       std::max({static_cast<int>(options.prefill_chunk), block_rows, options.max_score_width});
   max_logit_rows = block_rows;
-  VERBATIM_ASSIGN_OR_RETURN(model,
-                            LoadModel(checkpoint, *backend,
-                                      {.num_positions = options.context + kPositionsBeyondContext,
-                                       .max_rows = max_rows,
-                                       .max_logit_rows = max_logit_rows,
-                                       .max_drafts = kMaxDraftTokens,
-                                       .kv_type = ToOpsType(options.kv_type),
-                                       .with_draft_head = options.with_mtp,
-                                       .progress = options.progress}));
+  VERBATIM_ASSIGN_OR_RETURN(
+      model, LoadModel(checkpoint, *backend,
+                       {.num_positions = std::max<int64_t>(
+                            options.context + kPositionsBeyondContext, kProbePositions),
+                        .max_rows = max_rows,
+                        .max_logit_rows = max_logit_rows,
+                        .max_drafts = kMaxDraftTokens,
+                        .kv_type = ToOpsType(options.kv_type),
+                        .with_draft_head = options.with_mtp,
+                        .progress = options.progress}));
   const ModelShape& shape = model->shape();
   num_choosable = std::min<int64_t>(shape.vocab_size, tokenizer->vocab_size());
   const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
@@ -137,31 +158,57 @@ Status Engine::Impl::LoadText(const std::filesystem::path& folder) {
   return {};
 }
 
+// What the contract mode comes to on this machine. kDivergence: `strict`, and the probe says no.
+Status Engine::Impl::SettleContract(double load_ms) {
+  const ContractMode mode = options.contract;
+  info.contract_held = mode;
+  if (mode == ContractMode::kOff) {
+    info.probe.detail = info.contract_reason = "speculation is switched off";
+    return {};
+  }
+  if (mode == ContractMode::kGreedy && !backend->variance().empty()) {
+    info.probe.detail = "greedy promises no equal bytes";
+    info.contract_reason = backend->variance();
+    return {};
+  }
+  info.probe = RunProbe(*tracing_backend, *model, caches,
+                        {.max_block_rows = kMaxDraftTokens + 1,
+                         .max_step_rows = std::min(max_rows, kMostProbedRows),
+                         .budget_ms = std::max(kLeastProbeMs, kProbeShare * load_ms)});
+  info.contract_reason = fmt::format("probe: {}", info.probe.detail);
+  if (info.probe.verdict == ProbeVerdict::kEqual) {
+    info.contract_held = ContractMode::kExact;
+    return {};
+  }
+  if (mode == ContractMode::kGreedy) return {};
+  info.contract_held = ContractMode::kOff;
+  if (mode == ContractMode::kExact) return {};  // declines: classic decode
+  return MakeError(StatusCode::kDivergence, "--contract strict",
+                   "blocks with the bytes of single rows",
+                   fmt::format("{}: {}", ProbeVerdictName(info.probe.verdict), info.probe.detail),
+                   "--contract exact, which then decodes classically");
+}
+
 void Engine::Impl::Describe(const Checkpoint& checkpoint) {
-  const bool off = options.contract == ContractMode::kOff;
-  info = {.model_folder = checkpoint.folder.string(),
-          .model_type = checkpoint.config.model_type,
-          .layout = checkpoint.layout,
-          .weight_types = checkpoint.weight_types,
-          .mtp_source = checkpoint.mtp_source,
-          .has_mtp = mtp_drafter != nullptr,
-          .backend = std::string(backend->name()),
-          .target = std::string(backend->target()),
-          .numerics = NumericsName(KvCacheTypeName(options.kv_type)),
-          .contract = options.contract,
-          .contract_held = off ? ContractMode::kOff : ContractMode::kExact,
-          .contract_reason = off ? "speculation is switched off"
-                                 : "every route of the cpu backend has one order of sums for any "
-                                   "number of rows, threads and instruction set",
-          .num_threads = options.num_threads,
-          .context = options.context,
-          .vocab_size = model->shape().vocab_size,
-          .hidden_size = model->shape().hidden_size,
-          .weight_bytes = model->weight_bytes(),
-          .cache_bytes = kv->bytes() + recurrent->bytes(),
-          .eos_token_ids = checkpoint.config.eos_token_ids,
-          .default_sampling = checkpoint.generation_defaults.sampling,
-          .default_sampling_fields = checkpoint.generation_defaults.fields};
+  info.model_folder = checkpoint.folder.string();
+  info.model_type = checkpoint.config.model_type;
+  info.layout = checkpoint.layout;
+  info.weight_types = checkpoint.weight_types;
+  info.mtp_source = checkpoint.mtp_source;
+  info.has_mtp = mtp_drafter != nullptr;
+  info.backend = std::string(backend->name());
+  info.target = std::string(backend->target());
+  info.numerics = BackendNumerics(*backend, options.kv_type);
+  info.contract = options.contract;
+  info.num_threads = options.num_threads;
+  info.context = options.context;
+  info.vocab_size = model->shape().vocab_size;
+  info.hidden_size = model->shape().hidden_size;
+  info.weight_bytes = model->weight_bytes();
+  info.cache_bytes = kv->bytes() + recurrent->bytes();
+  info.eos_token_ids = checkpoint.config.eos_token_ids;
+  info.default_sampling = checkpoint.generation_defaults.sampling;
+  info.default_sampling_fields = checkpoint.generation_defaults.fields;
   // The configs' list is additional to the tokenizer's end of turn (users_expect.md 2.3).
   if (const auto eos = tokenizer->eos_token_id();
       eos && std::ranges::find(info.eos_token_ids, *eos) == info.eos_token_ids.end()) {

@@ -65,6 +65,20 @@ std::string_view ContractModeName(ContractMode mode) {
   return "unknown";
 }
 
+std::string_view ProbeVerdictName(ProbeVerdict verdict) {
+  switch (verdict) {
+    case ProbeVerdict::kEqual:
+      return "equal";
+    case ProbeVerdict::kDiverges:
+      return "diverges";
+    case ProbeVerdict::kLocalized:
+      return "localized";
+    case ProbeVerdict::kNotRun:
+      break;
+  }
+  return "not_run";
+}
+
 std::optional<ContractMode> ParseContractMode(std::string_view name) {
   for (const auto& [known, value] : kContractModes) {
     if (known == name) return value;

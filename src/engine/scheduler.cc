@@ -66,7 +66,7 @@ Status Engine::Impl::CheckRequest(const Request& request) const {
 
 Expected<RequestId> Engine::Impl::Submit(Request request) {
   VERBATIM_RETURN_IF_ERROR(CheckRequest(request));
-  if (options.contract == ContractMode::kOff) request.speculation.kind = SpeculationKind::kOff;
+  if (info.contract_held == ContractMode::kOff) request.speculation.kind = SpeculationKind::kOff;
   const RequestId id = next_id++;
   if (Conversation* own = FindConversation(request.conversation)) own->busy = true;
   waiting.emplace_back(id, std::move(request));

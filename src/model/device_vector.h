@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "checkpoint/weights.h"
 #include "ops/backend.h"
@@ -28,6 +29,8 @@ class DeviceVector {
 // `size`.
 Expected<DeviceVector> UploadVector(const ModelWeights& weights, const std::string& name,
                                     int64_t size, ops::Backend& backend);
+
+using LinearList = std::vector<const ops::PreparedLinear*>;
 
 // Packs the named matrix for the backend. kCorrupt if it is not [rows, cols].
 Expected<std::unique_ptr<ops::PreparedLinear>> PrepareMatrix(const ModelWeights& weights,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "model/device_vector.h"
 #include "ops/backend.h"
 #include "ops/step.h"
 #include "state/kv_cache.h"
@@ -63,9 +64,19 @@ class Model {
   // memory. At most the max_logit_rows that the model was loaded with.
   virtual const float* Logits(std::span<const int32_t> rows) = 0;
 
-  virtual DraftHead* draft_head() = 0;       // null when the checkpoint brought none
-  virtual int64_t weight_bytes() const = 0;  // read by one decode step of the target
+  virtual DraftHead* draft_head() = 0;  // null when the checkpoint brought none
+  // The target's matrices, as one decode step reads them.
+  virtual LinearList linears() const = 0;
+  int64_t weight_bytes() const {  // read by one decode step of the target
+    int64_t bytes = 0;
+    for (const ops::PreparedLinear* linear : linears()) bytes += linear->bytes();
+    return bytes;
+  }
   virtual void set_layer_observer(LayerObserver observer) = 0;
+  // Forward runs the first layers alone, at least 1 and at most all of them; for probes of large
+  // models.
+  virtual void set_num_layers(int num_layers) = 0;
+  virtual int num_layers() const = 0;  // that the model has
 };
 
 }  // namespace verbatim

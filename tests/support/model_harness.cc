@@ -28,6 +28,7 @@ ModelHarness::ModelHarness(const std::filesystem::path& folder, const HarnessOpt
     : checkpoint(Require(LoadCheckpoint({.model = folder.string(), .want_mtp = options.with_mtp}))),
       backend(Require(
           cpu::CreateCpuBackend({.num_threads = options.num_threads, .target = options.target}))) {
+  if (options.wrap) backend = options.wrap(std::move(backend));
   model = Require(LoadModel(checkpoint, *backend,
                             {.num_positions = options.context,
                              .max_rows = options.max_rows,

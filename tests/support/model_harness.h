@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/create_backend.h"
 #include "model/load_model.h"
 #include "state/sequence_state.h"
 
@@ -23,6 +24,7 @@ struct HarnessOptions {
   int max_rows = 256;
   ops::KvType kv_type = ops::KvType::kBF16;
   bool with_mtp = false;
+  BackendWrapper wrap = {};  // empty: the backend as it is
 };
 
 class ModelHarness {

@@ -80,8 +80,8 @@ void AttentionLayer::Forward(ops::Backend& backend, const Qwen35Config& config,
                   .tasks = output});
 }
 
-int64_t AttentionLayer::weight_bytes() const {
-  return q_proj_->bytes() + k_proj_->bytes() + v_proj_->bytes() + o_proj_->bytes();
+void AttentionLayer::AppendLinears(LinearList& out) const {
+  out.insert(out.end(), {q_proj_.get(), k_proj_.get(), v_proj_.get(), o_proj_.get()});
 }
 
 }  // namespace verbatim::qwen35

@@ -26,7 +26,7 @@ class AttentionLayer {
                const ops::KvCacheView& cache, const RotaryDevice& rotary,
                const Activations& activations) const;
 
-  int64_t weight_bytes() const;
+  void AppendLinears(LinearList& out) const;
 
  private:
   std::unique_ptr<ops::PreparedLinear> q_proj_;  // [nH * 2 * hd, H]

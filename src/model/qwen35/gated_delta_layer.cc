@@ -115,9 +115,9 @@ void GatedDeltaLayer::Forward(ops::Backend& backend, const Qwen35Config& config,
                   .tasks = output});
 }
 
-int64_t GatedDeltaLayer::weight_bytes() const {
-  return in_proj_qkv_->bytes() + in_proj_z_->bytes() + in_proj_a_->bytes() + in_proj_b_->bytes() +
-         out_proj_->bytes();
+void GatedDeltaLayer::AppendLinears(LinearList& out) const {
+  out.insert(out.end(), {in_proj_qkv_.get(), in_proj_z_.get(), in_proj_a_.get(), in_proj_b_.get(),
+                         out_proj_.get()});
 }
 
 }  // namespace verbatim::qwen35

@@ -20,7 +20,7 @@ class GatedDeltaLayer {
   void Forward(ops::Backend& backend, const Qwen35Config& config, const ops::StepView& step,
                const ops::RecurrentView& state, const Activations& activations) const;
 
-  int64_t weight_bytes() const;
+  void AppendLinears(LinearList& out) const;
 
  private:
   std::unique_ptr<ops::PreparedLinear> in_proj_qkv_;  // [conv_dim, H]

@@ -41,8 +41,8 @@ void Mlp::Forward(ops::Backend& backend, const Qwen35Config& config, int num_row
       {.x = activations.gate.data(), .x_stride = inner, .num_rows = num_rows, .tasks = output});
 }
 
-int64_t Mlp::weight_bytes() const {
-  return gate_proj_->bytes() + up_proj_->bytes() + down_proj_->bytes();
+void Mlp::AppendLinears(LinearList& out) const {
+  out.insert(out.end(), {gate_proj_.get(), up_proj_.get(), down_proj_.get()});
 }
 
 }  // namespace verbatim::qwen35

@@ -19,7 +19,7 @@ class Mlp {
   void Forward(ops::Backend& backend, const Qwen35Config& config, int num_rows,
                const Activations& activations) const;
 
-  int64_t weight_bytes() const;
+  void AppendLinears(LinearList& out) const;
 
  private:
   std::unique_ptr<ops::PreparedLinear> gate_proj_;  // [I, H]

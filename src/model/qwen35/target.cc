@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "numerics/rotary.h"
 
 namespace verbatim::qwen35 {
@@ -80,6 +81,7 @@ Status Target::LoadLayers(const ModelWeights& weights, const ModelOptions& optio
     VERBATIM_ASSIGN_OR_RETURN(layer.mlp, Mlp::Load(weights, prefix + ".mlp", config_, backend_));
     layers_.push_back(std::move(layer));
   }
+  num_run_layers_ = layers_.size();
   if (options.progress) options.progress(1.0, "layers");
 
   shape_ = {.vocab_size = config_.vocab_size,
@@ -146,7 +148,7 @@ void Target::Forward(std::span<const int32_t> tokens, const ops::StepView& step,
                   .ids = tokens,
                   .out = residual,
                   .out_stride = config_.hidden_size});
-  for (size_t i = 0; i < layers_.size(); ++i) {
+  for (size_t i = 0; i < num_run_layers_; ++i) {
     const Layer& layer = layers_[i];
     Norm(residual, layer.input_norm, step.num_rows, activations_.normed.data());
     if (const auto* attention = std::get_if<AttentionLayer>(&layer.mixer)) {
@@ -171,13 +173,19 @@ const float* Target::Logits(std::span<const int32_t> rows) {
   return HeadLogits(backend_, lm_head(), hidden_, rows, logit_input_, logits_);
 }
 
-int64_t Target::weight_bytes() const {
-  int64_t bytes = lm_head().bytes();
+LinearList Target::linears() const {
+  LinearList list;
   for (const Layer& layer : layers_) {
-    bytes += layer.mlp.weight_bytes() +
-             std::visit([](const auto& mixer) { return mixer.weight_bytes(); }, layer.mixer);
+    std::visit([&](const auto& mixer) { mixer.AppendLinears(list); }, layer.mixer);
+    layer.mlp.AppendLinears(list);
   }
-  return bytes;
+  list.push_back(&lm_head());
+  return list;
+}
+
+void Target::set_num_layers(int num_layers) {
+  VERBATIM_CHECK(num_layers >= 1 && static_cast<size_t>(num_layers) <= layers_.size());
+  num_run_layers_ = static_cast<size_t>(num_layers);
 }
 
 }  // namespace verbatim::qwen35

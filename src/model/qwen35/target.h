@@ -24,8 +24,10 @@ class Target : public Model {
   const float* hidden() const override { return hidden_.data(); }
   const float* Logits(std::span<const int32_t> rows) override;
   DraftHead* draft_head() override { return mtp_.get(); }
-  int64_t weight_bytes() const override;
+  LinearList linears() const override;
   void set_layer_observer(LayerObserver observer) override { observer_ = std::move(observer); }
+  void set_num_layers(int num_layers) override;
+  int num_layers() const override { return static_cast<int>(layers_.size()); }
 
  private:
   struct Layer {
@@ -50,7 +52,8 @@ class Target : public Model {
   std::unique_ptr<ops::PreparedLinear> embedding_;  // [V, H]
   std::unique_ptr<ops::PreparedLinear> lm_head_;    // [V, H], null when tied
   std::vector<Layer> layers_;
-  DeviceVector final_norm_;  // [H]
+  size_t num_run_layers_ = 0;  // of layers_, by Forward
+  DeviceVector final_norm_;    // [H]
   RotaryDevice rotary_;
   Activations activations_;
   DeviceVector hidden_;       // [M, H]
