@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/verbatim/parity_options.h"
 #include "apps/verbatim/sampling_options.h"
 #include "numerics/rotary.h"
 #include "verbatim/request.h"
@@ -27,12 +28,12 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 // Rows of one step: scratch memory grows with it; 4096 rows already hide every fixed cost.
 constexpr int64_t kMaxScoreWidth = 4096;
 
-const std::vector<Verb> kEveryVerb = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize,
-                                      Verb::kInspect,  Verb::kDemo, Verb::kBench, Verb::kCompletion,
-                                      Verb::kVersion,  Verb::kHelp};
+const std::vector<Verb> kEveryVerb = {
+    Verb::kGenerate, Verb::kChat,   Verb::kScore,      Verb::kQuantize, Verb::kInspect, Verb::kDemo,
+    Verb::kBench,    Verb::kParity, Verb::kCompletion, Verb::kVersion,  Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
-const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat, Verb::kScore,
-                                              Verb::kDemo, Verb::kBench};
+const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,  Verb::kScore,
+                                              Verb::kDemo,     Verb::kBench, Verb::kParity};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
 std::vector<OptionSpec> ModelOptions() {
@@ -43,7 +44,7 @@ std::vector<OptionSpec> ModelOptions() {
        .value_name = "DIR|ID",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
-                 Verb::kBench},
+                 Verb::kBench, Verb::kParity},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -381,7 +382,7 @@ std::vector<OptionSpec> BenchOptions() {
        .help = "Tokens of every decode"},
       {.name = "markdown",
        .section = kOutputSection,
-       .verbs = {Verb::kBench},
+       .verbs = {Verb::kBench, Verb::kParity},
        .help = "Print Markdown tables instead of text"},
   };
 }
@@ -390,7 +391,8 @@ std::vector<OptionSpec> OutputOptions() {
   return {
       {.name = "json",
        .section = kOutputSection,
-       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion, Verb::kBench},
+       .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion, Verb::kBench,
+                 Verb::kParity},
        .help = "Print one JSON object instead of text"},
       {.name = "markdown",
        .section = kOutputSection,
@@ -404,13 +406,13 @@ std::vector<OptionSpec> OutputOptions() {
        .letter = 'q',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench},
+                 Verb::kBench, Verb::kParity},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench},
+                 Verb::kBench, Verb::kParity},
        .help = "More on standard error"},
       {.name = "color",
        .aliases = {"log-colors"},
@@ -424,7 +426,7 @@ std::vector<OptionSpec> OutputOptions() {
        .default_value = "auto",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench},
+                 Verb::kBench, Verb::kParity},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -437,9 +439,9 @@ std::vector<OptionSpec> OutputOptions() {
 
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
-  for (auto part :
-       {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(), SamplingOptionSpecs(),
-        ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), OutputOptions()}) {
+  for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
+                    SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(),
+                    BenchOptions(), ParityOptionSpecs(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

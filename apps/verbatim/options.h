@@ -18,6 +18,7 @@ enum class Verb : uint8_t {
   kInspect,
   kDemo,
   kBench,
+  kParity,
   kCompletion,
   kVersion,
   kHelp

@@ -37,6 +37,8 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
       return RunDemo(line, terminal);
     case Verb::kBench:
       return RunBench(line, terminal);
+    case Verb::kParity:
+      return RunParity(line, terminal);
     case Verb::kCompletion:
       return RunCompletion(line, terminal);
     case Verb::kVersion:

@@ -25,6 +25,7 @@ Expected<int> RunQuantize(const CommandLine& line, Terminal& terminal);
 Expected<int> RunInspect(const CommandLine& line, Terminal& terminal);
 Expected<int> RunDemo(const CommandLine& line, Terminal& terminal);
 Expected<int> RunBench(const CommandLine& line, Terminal& terminal);
+Expected<int> RunParity(const CommandLine& line, Terminal& terminal);
 Expected<int> RunCompletion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunVersion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunHelp(const CommandLine& line, Terminal& terminal);
