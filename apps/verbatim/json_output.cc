@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "apps/verbatim/json_writer.h"
-#include "numerics/profile.h"
 
 namespace verbatim::cli {
 namespace {
@@ -116,15 +117,34 @@ void WriteContract(const EngineInfo& info, JsonWriter& json) {
   json.Key("mode").String(ContractModeName(info.contract));
   json.Key("held").String(ContractModeName(info.contract_held));
   json.Key("reason").String(info.contract_reason);
-  json.EndObject();
+  const ProbeReport& probe = info.probe;
+  json.Key("probe").BeginObject();
+  json.Key("verdict").String(ProbeVerdictName(probe.verdict));
+  if (!probe.op.empty()) json.Key("op").String(probe.op);
+  if (probe.layer >= 0) json.Key("layer").Integer(probe.layer);
+  if (probe.verdict != ProbeVerdict::kNotRun) {
+    json.Key("differing_bytes").Integer(probe.differing_bytes);
+    json.Key("ms").Double(probe.ms);
+    json.Key("budget_ms").Double(probe.budget_ms);
+    json.Key("linear_shapes").Integer(probe.linear_shapes);
+    json.Key("outputs_compared").Integer(probe.outputs_compared);
+    json.Key("rows_walked").Integer(probe.rows_walked);
+    json.Key("layers_walked").Integer(probe.layers_walked);
+  }
+  json.EndObject().EndObject();
 }
 
 void WriteNumerics(const EngineInfo& info, JsonWriter& json) {
   json.Key("numerics").BeginObject();
-  json.Key("profile").String(kProfileName);
-  json.Key("version").Integer(kProfileVersion);
-  json.Key("target").String(info.target);
   // NumericsName is "<profile>-<version>/kv-<type>".
+  const std::string profile = info.numerics.substr(0, info.numerics.find('/'));
+  const size_t dash = std::min(profile.rfind('-'), profile.size());
+  int64_t version = 0;
+  std::from_chars(profile.data() + std::min(dash + 1, profile.size()),
+                  profile.data() + profile.size(), version);
+  json.Key("profile").String(profile.substr(0, dash));
+  json.Key("version").Integer(version);
+  json.Key("target").String(info.target);
   json.Key("kv_type").String(info.numerics.substr(info.numerics.rfind('-') + 1));
   json.EndObject();
 }

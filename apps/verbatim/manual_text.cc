@@ -58,7 +58,7 @@ With `--json`, one object:
 | `usage` | `prompt_tokens`, `completion_tokens`, `total_tokens` |
 | `timings` | llama.cpp's names: `prompt_n`, `prompt_ms`, `prompt_per_token_ms`, `prompt_per_second`, `predicted_n`, `predicted_ms`, `predicted_per_token_ms`, `predicted_per_second`, and `draft_n`, `draft_n_accepted` when not zero. `prompt_ms` ends with the first token, so the rates of `predicted_...` count the tokens after it |
 | `speculation` | `kind`, `draft_tokens`, `rounds` (decode steps), `drafted`, `tested`, `accepted`, each also by position (`drafted_at`, `tested_at`, `accepted_at`; position 0 is the first draft), `widths` (decode steps by number of rows) |
-| `contract` | `mode`, `held`, `reason` |
+| `contract` | `mode` (asked for), `held`, `reason`; `probe`: `verdict` (`equal`, `diverges`, `localized` or `not_run`), the `op` and `layer` where a difference was found, what was compared, and the time it took |
 | `numerics` | `profile`, `version`, `target`, `kv_type` |
 | `logits_sha256` | SHA-256 over the binary32 little-endian logits of every generated position in order: equal digests are equal bytes |
 | `model` | what was loaded, in which type, where the MTP head came from |

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/verbatim/parity_options.h"
+#include "apps/verbatim/receipt_options.h"
 #include "apps/verbatim/sampling_options.h"
 #include "numerics/rotary.h"
 #include "verbatim/request.h"
@@ -29,11 +30,12 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 constexpr int64_t kMaxScoreWidth = 4096;
 
 const std::vector<Verb> kEveryVerb = {
-    Verb::kGenerate, Verb::kChat,   Verb::kScore,      Verb::kQuantize, Verb::kInspect, Verb::kDemo,
-    Verb::kBench,    Verb::kParity, Verb::kCompletion, Verb::kVersion,  Verb::kHelp};
+    Verb::kGenerate, Verb::kChat,   Verb::kScore,   Verb::kQuantize,   Verb::kInspect, Verb::kDemo,
+    Verb::kBench,    Verb::kParity, Verb::kReceipt, Verb::kCompletion, Verb::kVersion, Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
 const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,  Verb::kScore,
-                                              Verb::kDemo,     Verb::kBench, Verb::kParity};
+                                              Verb::kDemo,     Verb::kBench, Verb::kParity,
+                                              Verb::kReceipt};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
 std::vector<OptionSpec> ModelOptions() {
@@ -44,7 +46,7 @@ std::vector<OptionSpec> ModelOptions() {
        .value_name = "DIR|ID",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
-                 Verb::kBench, Verb::kParity},
+                 Verb::kBench, Verb::kParity, Verb::kReceipt},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -392,7 +394,7 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "json",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion, Verb::kBench,
-                 Verb::kParity},
+                 Verb::kParity, Verb::kReceipt},
        .help = "Print one JSON object instead of text"},
       {.name = "markdown",
        .section = kOutputSection,
@@ -406,13 +408,13 @@ std::vector<OptionSpec> OutputOptions() {
        .letter = 'q',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity},
+                 Verb::kBench, Verb::kParity, Verb::kReceipt},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity},
+                 Verb::kBench, Verb::kParity, Verb::kReceipt},
        .help = "More on standard error"},
       {.name = "color",
        .aliases = {"log-colors"},
@@ -426,7 +428,7 @@ std::vector<OptionSpec> OutputOptions() {
        .default_value = "auto",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity},
+                 Verb::kBench, Verb::kParity, Verb::kReceipt},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -441,7 +443,7 @@ std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
   for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
                     SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(),
-                    BenchOptions(), ParityOptionSpecs(), OutputOptions()}) {
+                    BenchOptions(), ParityOptionSpecs(), ReceiptOptionSpecs(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -1,11 +1,13 @@
 // The verb parity: blocks against single rows. What is compared is in src/measure.
+#include "apps/verbatim/parity_chain.h"
 #include "apps/verbatim/parity_ops.h"
 #include "apps/verbatim/verbs.h"
 
 namespace verbatim::cli {
 
 Expected<int> RunParity(const CommandLine& line, Terminal& terminal) {
-  return RunParityOps(line, terminal);  // WHAT has no other word
+  return line.Text("WHAT") == "chain" ? RunParityChain(line, terminal)
+                                      : RunParityOps(line, terminal);
 }
 
 }  // namespace verbatim::cli

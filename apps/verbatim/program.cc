@@ -39,6 +39,8 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
       return RunBench(line, terminal);
     case Verb::kParity:
       return RunParity(line, terminal);
+    case Verb::kReceipt:
+      return RunReceipt(line, terminal);
     case Verb::kCompletion:
       return RunCompletion(line, terminal);
     case Verb::kVersion:
@@ -69,7 +71,8 @@ int Report(const Status& status) {
 }  // namespace
 
 int ExitCodeOf(const Status& status) {
-  return status.code() == StatusCode::kInvalidArgument ? kExitUsage : kExitFailure;
+  if (status.code() == StatusCode::kInvalidArgument) return kExitUsage;
+  return status.code() == StatusCode::kDivergence ? kExitDivergence : kExitFailure;
 }
 
 Expected<int> RunHelp(const CommandLine& line, Terminal& terminal) {

@@ -77,10 +77,24 @@ std::vector<VerbSpec> MakeVerbs() {
       {.verb = Verb::kParity,
        .name = "parity",
        .summary = "Compare blocks of rows with the same rows one by one, bit for bit",
-       .usage = "ops [-m DIR|ID] [options]",
+       .usage = "(ops [-m DIR|ID] | chain -m DIR|ID) [options]",
        .examples = {"parity ops", "parity ops --target all --markdown",
+                    "parity chain -m models/tiny-qwen35-4bit",
+                    "parity chain -m models/nano-qwen35 --widths 2,9,16 --tokens 200 --json",
                     "parity ops -m models/tiny-qwen35-4bit --widths 1-16 --json",
                     "parity ops --contract greedy --ops linear"}},
+      {.verb = Verb::kReceipt,
+       .name = "receipt",
+       .summary =
+           "Verify a receipt: replay it with classic decode, one token at a time, and compare",
+       .usage = "verify FILE -m DIR|ID [options]",
+       .examples =
+           {
+               "generate -m models/tiny-qwen35-4bit -p \"Once upon a time\" --spec mtp --receipt "
+               "story.json",
+               "receipt verify story.json -m models/tiny-qwen35-4bit",
+               "receipt verify story.json -m models/tiny-qwen35-4bit --threads 1 --json",
+           }},
       {.verb = Verb::kCompletion,
        .name = "completion",
        .summary = "The completion script of a shell; cmake --install puts all three in place",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/half.h"
 
 namespace verbatim {
 namespace {
@@ -21,7 +22,8 @@ std::string OpDifference::Describe() const {
   std::string text(ops::OpName(op));
   if (!weights.empty()) text += " " + weights;
   if (layer >= 0) text += fmt::format(", layer {}", layer);
-  return text + fmt::format(", row {}{}", row, route ? " (another kernel, order or split)" : "");
+  if (row >= 0) text += fmt::format(", row {}", row);
+  return text + (route ? " (another kernel, order or split)" : "");
 }
 
 BlockWalk::BlockWalk(TracingBackend& backend, Model& model, const Caches& caches, bool with_logits)
@@ -118,6 +120,16 @@ std::optional<OpDifference> FirstDifference(const TracedPass& block, int row,
     if (!SameRoute(block.routes[i], single.routes[i])) return at(i, true);
   }
   return std::nullopt;
+}
+
+int64_t DifferingBytes(std::span<const float> a, std::span<const float> b) {
+  VERBATIM_CHECK(a.size() == b.size());
+  int64_t bytes = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const uint32_t different = CanonicalBits(a[i]) ^ CanonicalBits(b[i]);
+    for (int shift = 0; shift < 32; shift += 8) bytes += (different >> shift & 0xff) != 0 ? 1 : 0;
+  }
+  return bytes;
 }
 
 }  // namespace verbatim

@@ -25,10 +25,10 @@ struct TracedPass {
 // Where a row of a block first differs from the same token alone.
 struct OpDifference {
   ops::Op op = ops::Op::kEmbed;
-  int layer = -1;       // or -1: outside of the layers
-  std::string weights;  // the tensor of a linear; else empty
-  int row = 0;          // of the block
-  bool route = false;   // the bytes agree, but not the kernel, order or split that made them
+  int layer = -1;            // or -1: outside of the layers
+  std::string weights = {};  // the tensor of a linear; else empty
+  int row = 0;               // of the block; -1: its state
+  bool route = false;        // the bytes agree, but not the kernel, order or split that made them
 
   std::string Describe() const;  // "linear layers.3.mlp.up_proj, layer 3, row 8"
 };
@@ -67,6 +67,9 @@ class BlockWalk {
 // bytes before routes, so that a route is named only where all bytes agree.
 std::optional<OpDifference> FirstDifference(const TracedPass& block, int row,
                                             const TracedPass& single);
+
+// How many bytes of two equally long runs of values differ, all NaNs one value.
+int64_t DifferingBytes(std::span<const float> a, std::span<const float> b);
 
 }  // namespace verbatim
 

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "base/half.h"
 #include "engine/block_walk.h"
 
 namespace verbatim {
@@ -25,8 +24,11 @@ constexpr float kMagnitudes[kNumInputs] = {1.0f, 1.0f / 512, 512.0f};
 constexpr int64_t kProbedOutputs = 128;
 constexpr int64_t kStepOutputs = 16;  // of the largest step, which has many rows
 constexpr int64_t kProbedLogits = 4096;
-// The walk may take this share of the budget: linears and the loading of states take the rest.
-constexpr double kWalkShare = 0.5;
+// Where that takes too long, once in e^(32 * 135 * 3 / 1000) = 400,000 runs.
+constexpr int64_t kFewOutputs = 32;
+// Of the budget; states and what is compared twice take the rest.
+constexpr double kLinearShare = 0.4;
+constexpr double kWalkShare = 0.4;
 constexpr int kPromptTokens = 3;
 // Widths when a row is so slow that not every width can be walked: the largest, the first with a
 // ninth row, the smallest.
@@ -36,15 +38,6 @@ constexpr int kLastBlock = 12;
 
 double MsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
-int64_t DifferingBytes(const float* a, const float* b, int64_t count) {
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const uint32_t different = CanonicalBits(a[i]) ^ CanonicalBits(b[i]);
-    for (int shift = 0; shift < 32; shift += 8) bytes += (different >> shift & 0xff) != 0 ? 1 : 0;
-  }
-  return bytes;
 }
 
 class Probe {
@@ -94,12 +87,18 @@ class Probe {
   }
 
   Status RunLinears();
-  Status RunLinear(const ops::PreparedLinear& linear);
+  LinearList DistinctLinears() const;
+  Status RunLinear(const ops::PreparedLinear& linear, double allowed_ms);
+  void CompareWidths(const ops::PreparedLinear& linear, int64_t outputs,
+                     std::span<const int> widths);
+  ops::DispatchRecord RunRows(const ops::PreparedLinear& linear, int first, int count,
+                              int64_t outputs, float* host);
   bool CompareWidth(const ops::PreparedLinear& linear, int width, int64_t outputs);
   Status RunBestLogits();
 
   Status RunWalk();
-  void ChooseWalk(const TracedPass& pass, double pass_ms);
+  int PeriodOf(const TracedPass& pass) const;
+  void ChooseWalk(int period, double pass_ms);
   Status WalkChain(BlockWalk& walk);
   Status WalkBlocks(BlockWalk& walk);
   int NumAccepted(size_t block) const;
@@ -142,9 +141,11 @@ class Probe {
   std::vector<float> final_state_;
 };
 
-Status Probe::RunLinears() {
+// The target's matrices, one of each format and shape.
+LinearList Probe::DistinctLinears() const {
   using Shape = std::tuple<WeightType, int, int, WeightType, int64_t, int64_t>;
   std::vector<Shape> seen;
+  LinearList distinct;
   for (const ops::PreparedLinear* linear : model_.linears()) {
     const WeightFormat& format = linear->format();
     const Shape shape = {format.type,
@@ -155,83 +156,102 @@ Status Probe::RunLinears() {
                          linear->in_features()};
     if (std::ranges::find(seen, shape) != seen.end()) continue;
     seen.push_back(shape);
-    VERBATIM_RETURN_IF_ERROR(RunLinear(*linear));
+    distinct.push_back(linear);
+  }
+  return distinct;
+}
+
+Status Probe::RunLinears() {
+  const LinearList distinct = DistinctLinears();
+  report_.linear_shapes = static_cast<int64_t>(distinct.size());
+  const double allowed_ms =
+      kLinearShare * options_.budget_ms / static_cast<double>(distinct.size());
+  for (const ops::PreparedLinear* linear : distinct) {
+    VERBATIM_RETURN_IF_ERROR(RunLinear(*linear, allowed_ms));
     if (failed_) return {};
   }
-  report_.linear_shapes = static_cast<int64_t>(seen.size());
   return {};
 }
 
-Status Probe::RunLinear(const ops::PreparedLinear& linear) {
+Status Probe::RunLinear(const ops::PreparedLinear& linear, double allowed_ms) {
   const int64_t columns = linear.in_features();
-  const int step_rows = options_.max_step_rows;
-  const int most_rows = std::max(step_rows, options_.max_block_rows);
-  const int64_t outputs = std::min(kProbedOutputs, linear.out_features());
-  VERBATIM_ASSIGN_OR_RETURN(x_, Allocate(most_rows * columns));
+  const int block_rows = options_.max_block_rows;
+  const int step_rows = std::max(options_.max_step_rows, block_rows);
+  VERBATIM_ASSIGN_OR_RETURN(x_, Allocate(step_rows * columns));
   VERBATIM_ASSIGN_OR_RETURN(
-      y_, Allocate(std::max(most_rows * kStepOutputs, options_.max_block_rows * outputs)));
-  std::vector<float> x(static_cast<size_t>(most_rows * columns));
+      y_, Allocate(std::max(step_rows * kStepOutputs, block_rows * kProbedOutputs)));
+  int64_t outputs = std::min(kProbedOutputs, linear.out_features());
+  std::vector<int> widths;
+  for (int width = 2; width <= block_rows; ++width) widths.push_back(width);
   for (int input = 0; input < kNumInputs && !failed_; ++input) {
+    const bool with_step = input == 0 && step_rows > block_rows;
+    std::vector<float> x(static_cast<size_t>((with_step ? step_rows : block_rows) * columns));
     FillInputs(kMagnitudes[input], x);
     backend_.CopyFromHost(x_->data(), x.data(), x.size() * sizeof(float));
-    const auto probe = [&](int rows, int64_t width, std::span<const int> blocks) {
-      single_.resize(static_cast<size_t>(rows * width));
-      for (int row = 0; row < rows; ++row) {
-        const ops::LinearTask task = {.weights = &linear,
-                                      .out = y_->As<float>(),
-                                      .out_stride = width,
-                                      .num_outputs = width % 16 == 0 ? width : 0};
-        log_.Clear();
-        backend_.SetDispatchLog(&log_);
-        backend_.Linear({.x = x_->As<float>() + row * columns,
-                         .x_stride = columns,
-                         .num_rows = 1,
-                         .tasks = {&task, 1}});
-        backend_.SetDispatchLog(nullptr);
-        backend_.CopyToHost(&single_[static_cast<size_t>(row * width)], y_->data(),
-                            static_cast<size_t>(width) * sizeof(float));
-      }
-      single_route_ = log_.records().back();
-      for (const int block : blocks) {
-        if (!CompareWidth(linear, block, width)) return;
-      }
-    };
-    std::vector<int> blocks;
-    for (int width = 2; width <= options_.max_block_rows; ++width) blocks.push_back(width);
-    probe(options_.max_block_rows, outputs, blocks);
-    if (input == 0 && !failed_ && step_rows > options_.max_block_rows) {
-      probe(step_rows, std::min(kStepOutputs, linear.out_features()), {{step_rows}});
+    if (with_step) {
+      CompareWidths(linear, std::min(kStepOutputs, outputs), {{step_rows}});
+      if (failed_) return {};
+    }
+    const Clock::time_point start = Clock::now();
+    const int64_t few = std::min(kFewOutputs, outputs);
+    CompareWidths(linear, input == 0 ? few : outputs, widths);
+    // What the whole would take, from what the few outputs took.
+    const double whole_ms =
+        MsSince(start) * static_cast<double>(kNumInputs * outputs) / static_cast<double>(few);
+    if (input > 0 || failed_) continue;
+    if (whole_ms > allowed_ms) {
+      outputs = few;
+    } else {
+      CompareWidths(linear, outputs, widths);
     }
   }
   return {};
 }
 
-// False: a difference was found.
-bool Probe::CompareWidth(const ops::PreparedLinear& linear, int width, int64_t outputs) {
+// Single rows, then blocks of each width, the same inputs.
+void Probe::CompareWidths(const ops::PreparedLinear& linear, int64_t outputs,
+                          std::span<const int> widths) {
+  const int rows = widths.back();
+  single_.resize(static_cast<size_t>(rows * outputs));
+  for (int row = 0; row < rows; ++row) {
+    single_route_ = RunRows(linear, row, 1, outputs, &single_[static_cast<size_t>(row * outputs)]);
+  }
+  for (const int width : widths) {
+    if (!CompareWidth(linear, width, outputs)) return;
+  }
+}
+
+ops::DispatchRecord Probe::RunRows(const ops::PreparedLinear& linear, int first, int count,
+                                   int64_t outputs, float* host) {
   const ops::LinearTask task = {.weights = &linear,
                                 .out = y_->As<float>(),
                                 .out_stride = outputs,
-                                .num_outputs = outputs % 16 == 0 ? outputs : 0};
+                                .num_outputs = outputs == linear.out_features() ? 0 : outputs};
   log_.Clear();
   backend_.SetDispatchLog(&log_);
-  backend_.Linear({.x = x_->As<float>(),
+  backend_.Linear({.x = x_->As<float>() + first * linear.in_features(),
                    .x_stride = linear.in_features(),
-                   .num_rows = width,
+                   .num_rows = count,
                    .tasks = {&task, 1}});
   backend_.SetDispatchLog(nullptr);
+  backend_.CopyToHost(host, y_->data(), static_cast<size_t>(count * outputs) * sizeof(float));
+  return log_.records().back();
+}
+
+// False: a difference was found.
+bool Probe::CompareWidth(const ops::PreparedLinear& linear, int width, int64_t outputs) {
   block_.resize(static_cast<size_t>(width * outputs));
-  backend_.CopyToHost(block_.data(), y_->data(), block_.size() * sizeof(float));
+  const ops::DispatchRecord route = RunRows(linear, 0, width, outputs, block_.data());
   report_.outputs_compared += static_cast<int64_t>(block_.size());
-  const int64_t bytes =
-      DifferingBytes(block_.data(), single_.data(), static_cast<int64_t>(block_.size()));
-  const bool same_route = SameRoute(log_.records().back(), single_route_);
+  const int64_t bytes = DifferingBytes(block_, std::span(single_).first(block_.size()));
+  const bool same_route = SameRoute(route, single_route_);
   if (bytes == 0 && same_route) return true;
   const std::string where = fmt::format("linear [{}, {}] with {} rows", linear.out_features(),
                                         linear.in_features(), width);
   const std::string how =
-      bytes > 0 ? fmt::format("{} of {} bytes differ from single rows", bytes, 4 * block_.size())
-                : fmt::format("kernel {} where single rows take {}", log_.records().back().kernel,
-                              single_route_.kernel);
+      bytes > 0
+          ? fmt::format("{} of {} bytes differ from single rows", bytes, 4 * block_.size())
+          : fmt::format("kernel {} where single rows take {}", route.kernel, single_route_.kernel);
   Localize("linear", -1, bytes, where + ": " + how);
   return false;
 }
@@ -289,11 +309,8 @@ std::vector<int32_t> Probe::RandomTokens(size_t count) {
   return tokens;
 }
 
-// From what one pass of the prompt took: all layers, or the first ones that have every kind of op;
-// every width, or a few.
-void Probe::ChooseWalk(const TracedPass& pass, double pass_ms) {
-  for (int width = options_.max_block_rows; width >= 2; --width) widths_.push_back(width);
-  const int all = model_.num_layers();
+// The first layers that have every kind of op, in a pass through all.
+int Probe::PeriodOf(const TracedPass& pass) const {
   int period = 1;
   for (size_t op = 0; op < ops::kNumOps; ++op) {
     for (size_t i = 0; i < pass.calls.size(); ++i) {
@@ -302,35 +319,40 @@ void Probe::ChooseWalk(const TracedPass& pass, double pass_ms) {
       break;
     }
   }
+  return period;
+}
+
+// From what the prompt took through the first `period` layers: all of them, or those; every width,
+// or a few.
+void Probe::ChooseWalk(int period, double pass_ms) {
+  for (int width = options_.max_block_rows; width >= 2; --width) widths_.push_back(width);
   // About three passes of one row for each block, and the block itself, which costs at most as
   // much as its rows in prompts.
-  const double allowed_ms = kWalkShare * options_.budget_ms;
-  const auto cost_ms = [&] {
+  const auto cost_ms = [&](int layers) {
     double passes = 0;
     for (const int width : widths_) passes += 3 + static_cast<double>(width) / kPromptTokens;
-    return passes * pass_ms;
+    return passes * pass_ms * layers / period;
   };
-  int layers = all;
-  if (cost_ms() > allowed_ms) layers = std::min(all, period);
-  const double share = static_cast<double>(layers) / all;
-  if (cost_ms() * share > allowed_ms) {
+  const double allowed_ms = kWalkShare * options_.budget_ms;
+  report_.layers_walked = cost_ms(model_.num_layers()) > allowed_ms ? period : model_.num_layers();
+  if (cost_ms(report_.layers_walked) > allowed_ms) {
     widths_.clear();
     for (const int width : kFewWidths) {
       if (width <= options_.max_block_rows) widths_.push_back(width);
     }
   }
-  model_.set_num_layers(layers);
-  report_.layers_walked = layers;
+  model_.set_num_layers(report_.layers_walked);
 }
 
 Status Probe::RunWalk() {
   BlockWalk walk(backend_, model_, caches_, /*with_logits=*/false);
   VERBATIM_ASSIGN_OR_RETURN(SequenceState state, walk.Start(kProbePositions));
   prompt_ = RandomTokens(kPromptTokens);
-  walk.Run(state, prompt_, kPromptTokens, 0);  // the first pass meets cold caches
+  const int period = PeriodOf(walk.Run(state, prompt_, kPromptTokens, 0));
+  model_.set_num_layers(period);
   const Clock::time_point start = Clock::now();
-  const TracedPass pass = walk.Run(state, prompt_, kPromptTokens, 0);
-  ChooseWalk(pass, MsSince(start));
+  walk.Run(state, prompt_, kPromptTokens, 0);
+  ChooseWalk(period, MsSince(start));
   walk.Release(state);
 
   // One arm after the other, as the caches may have room for one sequence alone.
@@ -399,8 +421,7 @@ void Probe::RunBlock(BlockWalk& walk, SequenceState& state, int width, int num_a
 
 void Probe::CompareStates(const std::vector<float>& blocks, const std::vector<float>& chain,
                           bool folded) {
-  const int64_t bytes =
-      DifferingBytes(blocks.data(), chain.data(), static_cast<int64_t>(chain.size()));
+  const int64_t bytes = DifferingBytes(blocks, chain);
   if (bytes == 0) return;
   const std::string how =
       fmt::format("{} of {} bytes of the recurrent states differ", bytes, 4 * chain.size());
