@@ -169,11 +169,8 @@ TEST(Receipt, AnotherSpellingIsNoEdit) {
   const json parsed = json::parse(ReceiptJson(SampledReceipt()));  // sorts the keys
   for (const int indent : {-1, 4}) EXPECT_TRUE(Parsed(parsed.dump(indent)).edited.empty());
   EXPECT_TRUE(Parsed(parsed.dump(-1, ' ', /*ensure_ascii=*/true)).edited.empty());
-  std::string text = ReceiptJson(SampledReceipt());
-  const size_t at = text.find("\"max_tokens\": 40");
-  ASSERT_NE(at, std::string::npos);
-  // A whole number with a fraction is no count, but one of the floats may be spelled so.
-  text = ReceiptJson(GreedyReceipt());
+  // One of the floats, as a program may spell it.
+  std::string text = ReceiptJson(GreedyReceipt());
   const size_t temperature = text.find("\"temperature\": 0");
   ASSERT_NE(temperature, std::string::npos);
   text.replace(temperature, 16, "\"temperature\": 0.0");
@@ -197,8 +194,8 @@ TEST(Receipt, EachEditedFieldIsNamed) {
     } else if (value.is_number_float()) {
       value = value.get<double>() / 2;
     } else if (value.is_number()) {
-      value = value.get<int64_t>() == 0 ? 1 : value.get<uint64_t>() - 1;
-      if (path == "numerics.version" || path == "made_by.threads") value = 77;
+      // Down, as the seed may be the largest; but nothing below what a field allows.
+      value = value.get<uint64_t>() <= 1 ? 7 : value.get<uint64_t>() - 1;
     } else if (value.is_string()) {
       std::string text = value;
       if (path == "numerics.kv_type") {
@@ -253,8 +250,6 @@ TEST(Receipt, EachMissingOrForeignFieldIsAnErrorThatNamesIt) {
     check(damaged, pointer.back());
     for (const json& wrong : {json(nullptr), json::object(), json(-1), json(1e300), json("\x1b[0m"),
                               json::array({-1}), json::array({nullptr}), json::array({1.5})}) {
-      if (path == "request.sampling.presence_penalty" && wrong == -1) continue;
-      if (path == "request.sampling.frequency_penalty" && wrong == -1) continue;
       if (path.starts_with("request.sampling.") && wrong == -1) continue;  // the engine's to refuse
       damaged = original;
       damaged[pointer] = wrong;
