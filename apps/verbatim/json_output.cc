@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <string>
+
 #include <charconv>
 
 #include "apps/verbatim/json_writer.h"

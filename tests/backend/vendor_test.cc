@@ -286,7 +286,7 @@ TEST(VendorTest, TheLogNamesTheLibraryAndItsKernels) {
   SKIP_WITHOUT_VENDOR();
   const auto backend = Greedy();
   EXPECT_EQ(backend->name(), "cpu+onednn");
-  EXPECT_THAT(std::string(backend->numerics()), StartsWith("onednn-2."));
+  EXPECT_THAT(std::string(backend->numerics()), StartsWith("onednn.2."));
   EXPECT_THAT(std::string(backend->variance()), HasSubstr("oneDNN 2."));
   const Matrix matrix({.type = WeightType::kF32}, 128, 2048, 1);
   const auto linear = *backend->PrepareLinear(matrix.view());

@@ -25,6 +25,10 @@ constexpr int kMaxProductRows = 64;
 // Converting a value costs about 0.5 ns: so many are 8 us, worth a barrier.
 constexpr int64_t kMinParallelValues = 16'384;
 
+// Part of the name of the numerics, in the form of NumericsName: goes up when matrices are
+// converted or cut in another way.
+constexpr int kFamilyVersion = 1;
+
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 const VendorLinear& Prepared(const ops::PreparedLinear* weights) {
@@ -48,7 +52,8 @@ class VendorBackend final : public ForwardingBackend {
   VendorBackend(std::unique_ptr<ops::Backend> inner, std::shared_ptr<ThreadPool> pool)
       : ForwardingBackend(std::move(inner)),
         name_(fmt::format("{}+onednn", ForwardingBackend::name())),
-        numerics_(fmt::format("onednn-{}-{}", LibraryVersion(), HasFastBf16() ? "bf16" : "f32")),
+        numerics_(fmt::format("onednn.{}.{}-{}", LibraryVersion(), HasFastBf16() ? "bf16" : "f32",
+                              kFamilyVersion)),
         variance_(fmt::format("matrix products of oneDNN {}: rows of a block may round differently "
                               "than alone",
                               LibraryVersion())),
