@@ -2,7 +2,7 @@
 find_program(VERBATIM_PYTHON python3 REQUIRED)
 
 # verbatim_python_test(cli_test.py [LABELS slow] [TIMEOUT 300]) -> the case python.<folder>.cli_test
-# The script finds the program in VERBATIM_BINARY (when it is built), the checkout in VERBATIM_SOURCE_DIR and the build tree in
+# The script finds the program in VERBATIM_BINARY (when it is built), the one that takes planted breaks in VERBATIM_BREAKABLE, the checkout in VERBATIM_SOURCE_DIR and the build tree in
 # VERBATIM_BUILD_DIR.
 function(verbatim_python_test script)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
@@ -14,6 +14,9 @@ function(verbatim_python_test script)
   set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR} VERBATIM_BUILD_DIR=${CMAKE_BINARY_DIR})
   if(TARGET verbatim)
     list(APPEND environment VERBATIM_BINARY=$<TARGET_FILE:verbatim>)
+  endif()
+  if(TARGET verbatim_breakable)
+    list(APPEND environment VERBATIM_BREAKABLE=$<TARGET_FILE:verbatim_breakable>)
   endif()
   add_test(NAME python.${folder}.${stem}
     COMMAND ${CMAKE_COMMAND} -E env ${environment} ${VERBATIM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/${script})

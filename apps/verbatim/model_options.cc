@@ -56,8 +56,9 @@ void NoteLoaded(const EngineInfo& info, Terminal& terminal) {
                              info.context, info.numerics, info.load_ms / 1000));
   // Held exactly is what strict and greedy ask for, and more.
   if (info.contract != ContractMode::kOff && info.contract_held == ContractMode::kOff) {
-    note("contract", fmt::format("{} asked for, {} held: {}", ContractModeName(info.contract),
-                                 ContractModeName(info.contract_held), info.contract_reason));
+    terminal.Warn(
+        fmt::format("warning: --contract {} can't be kept here, so this is classic decode: {}",
+                    ContractModeName(info.contract), info.contract_reason));
   } else if (terminal.verbose()) {
     note("contract",
          fmt::format("{}: {}", ContractModeName(info.contract_held), info.contract_reason));

@@ -73,6 +73,11 @@ Status Terminal::Write(std::string_view text) {
   return MakeError(StatusCode::kIo, "standard output", "to write", std::strerror(errno));
 }
 
+void Terminal::Warn(std::string_view text) {
+  EndProgress();
+  WriteAll(STDERR_FILENO, fmt::format("{}\n", text));
+}
+
 void Terminal::Note(std::string_view text) {
   if (quiet_) return;
   EndProgress();

@@ -32,6 +32,8 @@ class Terminal {
   Status Write(std::string_view text);
   // A line on standard error unless quiet.
   void Note(std::string_view text);
+  // The same even if quiet: something is not as it was asked for.
+  void Warn(std::string_view text);
   // A bar on standard error if that is a terminal and not quiet. It disappears before other lines.
   void Progress(double fraction, std::string_view what);
   void EndProgress();

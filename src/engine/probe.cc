@@ -426,7 +426,7 @@ void Probe::CompareStates(const std::vector<float>& blocks, const std::vector<fl
   const std::string how =
       fmt::format("{} of {} bytes of the recurrent states differ", bytes, 4 * chain.size());
   if (folded) {  // equal before the block, and so was every row of the block
-    return Localize("fold_records", -1, bytes, how + " after folding accepted drafts");
+    return Localize("fold_records", -1, bytes, "fold_records: " + how);
   }
   failed_ = true;
   report_.verdict = ProbeVerdict::kDiverges;

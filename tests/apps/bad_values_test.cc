@@ -98,10 +98,16 @@ const std::map<std::string_view, Values> kBadTexts = {
       "1:-1001", "1.5:1", "4294967296:1", "1:1k", "1: 1", "1:1\n"}},
     {"override", {"x", "=4", "x=7", "x=4/48", "x=", "x=4/", "x=4.0", "x=4k", "x=none/64"}},
     {"VERB", {"x", "GENERATE", "generate,score"}},
+    {"widths", {"x", "0", "1-", "-1", "2-1", "1,,2", "1,", "1.5", "1-2-3", "1-65", "999999999999"}},
+    {"ops", {"x", "linear,", ",linear", "linear,x", "LINEAR"}},
+    {"baseline",
+     {"x", "ftp://localhost", "http://", "http://localhost:99999", "http://localhost:x"}},
+    {"candidate", {"x", "ftp://localhost", "http://", "http://localhost:99999"}},
 };
-const std::set<std::string_view> kAnyText = {"model", "draft-model", "prompt", "system",
-                                             "file",  "stop",        "ban",    "logits",
-                                             "IN",    "OUT",         "MODEL",  "write"};
+const std::set<std::string_view> kAnyText = {
+    "model", "draft-model", "prompt",  "system",  "file",       "stop",
+    "ban",   "logits",      "IN",      "OUT",     "MODEL",      "FILE",
+    "write", "html",        "receipt", "prompts", "model-name", "api-key"};
 
 Values BadValues(const OptionSpec& option) {
   switch (option.kind) {
@@ -165,6 +171,15 @@ class BadValuesTest : public ::testing::Test {
       if (!other->positional || other == &option) continue;
       if (other->name == "MODEL" || other->name == "IN") line.push_back(model);
       if (other->name == "OUT") line.push_back("/dev/null/never/written");
+      if (other->name == "FILE") line.push_back("/dev/null/never/read");
+      if (other->name == "WHAT" || other->name == "ACTION") {
+        line.emplace_back(other->words.front().text);
+      }
+    }
+    if (option.name == "baseline" || option.name == "candidate") {  // two servers, no model
+      line.push_back(option.name == "baseline" ? "--candidate" : "--baseline");
+      line.emplace_back("http://localhost:1");
+      return line;
     }
     if (names.contains("model") && !names.contains("MODEL") && option.name != "model") {
       line.insert(line.end(), {"-m", model});

@@ -110,7 +110,8 @@ TEST(CommandLineTest, OptionsForVerbs) {
 
 TEST(CommandLineTest, RefusedByName) {
   EXPECT_EQ(ErrorOf({}),
-            "[verb] expected generate, chat, score, quantize, inspect, demo, bench, completion, "
+            "[verb] expected generate, chat, score, quantize, inspect, demo, bench, parity, flips, "
+            "receipt, completion, "
             "version or help, received nothing; try verbatim help");
   EXPECT_NE(ErrorOf({"genrate"}).find("try verbatim generate"), std::string::npos);
   EXPECT_EQ(ErrorOf({"generate", "--thread", "2"}),

@@ -16,6 +16,16 @@ EngineInfo Info() {
   info.contract = ContractMode::kStrict;
   info.contract_held = ContractMode::kExact;
   info.contract_reason = "why";
+  info.probe.verdict = ProbeVerdict::kLocalized;
+  info.probe.op = "linear";
+  info.probe.layer = 3;
+  info.probe.differing_bytes = 5;
+  info.probe.ms = 1.5;
+  info.probe.budget_ms = 300;
+  info.probe.linear_shapes = 7;
+  info.probe.outputs_compared = 9;
+  info.probe.rows_walked = 8;
+  info.probe.layers_walked = 4;
   info.vocab_size = 1024;
   return info;
 }
@@ -59,7 +69,10 @@ TEST(GenerateJsonTest, HasEveryField) {
       "rounds":2,"drafted":6,"tested":4,"accepted":2,"drafted_at":[2,2,2],"tested_at":[2,2,0],
       "accepted_at":[2,0,0],"widths":{"4":2}})"));
   EXPECT_EQ(json["contract"],
-            nlohmann::json::parse(R"({"mode":"strict","held":"exact","reason":"why"})"));
+            nlohmann::json::parse(R"({"mode":"strict","held":"exact","reason":"why","probe":
+                {"verdict":"localized","op":"linear","layer":3,"differing_bytes":5,"ms":1.5,
+                "budget_ms":300.0,"linear_shapes":7,"outputs_compared":9,"rows_walked":8,
+                "layers_walked":4}})"));
   EXPECT_EQ(json["numerics"], nlohmann::json::parse(R"({"profile":"portable","version":1,
       "target":"avx2","kv_type":"f16"})"));
   EXPECT_EQ(json["logits_sha256"], "abc");
