@@ -86,8 +86,9 @@ Expected<Receipt> ParseReceipt(std::string_view text, const std::string& where);
 
 Expected<Receipt> ReadReceipt(const std::filesystem::path& path);
 
-// Options for an engine that can replay it: no speculation, the receipt's KV type, and no more
-// context than needed.
+// Options for an engine that can replay it: no speculation, the receipt's KV type, no more context
+// than needed. A receipt of greedy mode is replayed by classic decode of that mode, which may well
+// differ: nothing is promised there.
 EngineOptions ReplayOptions(const Receipt& receipt, const std::string& model);
 
 // Something that decides the output and is not as the receipt says.

@@ -93,8 +93,9 @@ std::optional<ReplayDifference> EndDifference(const Receipt& receipt, const Resu
 EngineOptions ReplayOptions(const Receipt& receipt, const std::string& model) {
   const auto needed =
       static_cast<int64_t>(receipt.prompt_token_ids.size() + receipt.token_ids.size() + 1);
+  const bool greedy = receipt.origin.contract_held == ContractModeName(ContractMode::kGreedy);
   return {.model = model,
-          .contract = ContractMode::kOff,
+          .contract = greedy ? ContractMode::kGreedy : ContractMode::kOff,
           .context = std::min(receipt.context, needed),
           .kv_type = receipt.kv_type};
 }

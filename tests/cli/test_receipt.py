@@ -2,15 +2,18 @@
 
 import hashlib
 import json
+import os
 import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from support import BINARY, NANO, SOURCE, environment, run, run_json
 
+BREAKABLE = os.environ.get("VERBATIM_BREAKABLE", str(SOURCE / "build" / "release" / "tests" / "breakable" / "verbatim_breakable"))
 TINY = str(SOURCE / "models" / "tiny-qwen35-4bit")
 FAST = ("--spec", "mtp", "--draft-tokens", "7", "-t", "2")
 SAMPLED = ("--temp", "0.8", "--top-p", "0.95", "--top-k", "100", "--repeat-penalty", "1.1", "--presence-penalty", "0.2",
@@ -155,6 +158,13 @@ class ReceiptTest(unittest.TestCase):
         self.assertEqual(self.receipt["model"]["tokenizer_sha256"], sha256(pathlib.Path(NANO, "tokenizer.json").read_bytes()))
         self.assertEqual(reseal(self.receipt), self.receipt)
 
+    def test_the_documents_script_says_so_too(self):
+        text = (SOURCE / "docs" / "receipts.md").read_text()
+        script = text.split("```python\n")[1].split("```")[0].replace("story.json", str(self.made)).replace("MODEL", NANO)
+        for name, model, said in ((NANO, "True", "True"), (TINY, "False", "True")):
+            done = subprocess.run([sys.executable, "-c", script.replace(NANO, name)], capture_output=True, timeout=60)
+            self.assertEqual(done.stdout.decode(), f"file {said}\nmodel {model}\n", done.stderr)
+
     def test_position_digests_are_a_chain_over_the_logits(self):
         ids = self.receipt["request"]["prompt_token_ids"] + self.receipt["output"]["token_ids"]
         logits = self.folder / "logits.safetensors"
@@ -245,6 +255,23 @@ class ReceiptTest(unittest.TestCase):
             receipt["numerics"]["version"] = 2
         report = self.verify(self.edited(change, sealed=True), 3)
         self.assertEqual(report["mismatches"], [{"what": "numerics", "receipt": "portable-2/kv-bf16", "here": "portable-1/kv-bf16"}])
+
+    def test_a_kernel_that_rounds_blocks_otherwise(self):
+        """Made in greedy mode, which has no probe, by a program with a planted break that only blocks meet."""
+        path = self.folder / "broken.json"
+        arguments = ("generate", "-m", NANO, "-p", "Once upon a time", "-n", "32", "-q", "--contract", "greedy", *FAST)
+        for planted in ({}, {"VERBATIM_BREAK": "linear"}):
+            done = subprocess.run([BREAKABLE, *arguments, "--receipt", str(path)], capture_output=True, timeout=120,
+                                  env=environment(**planted))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(json.loads(path.read_text())["numerics"]["profile"].startswith("onednn"))
+            if planted:
+                difference = self.verify(path, 3, env={})["replay"]["difference"]
+                self.assertGreater(difference["position"], 0)  # the first comes from the prompt, before any block
+                self.assertIn("logits", difference["kind"])
+            else:
+                report = json.loads(run("receipt", "verify", path, "-m", NANO, "--json", "-q").stdout)
+                self.assertEqual((report["edited"], report["mismatches"]), ([], []))
 
     # Bad input.
 

@@ -46,6 +46,7 @@ BAD = {
         "--logprobs": [(*PROMPTED, "--json", "--logprobs", bad) for bad in ("-1", "101", "x", "")]
         + [(*PROMPTED, "--logprobs", "3")],
         "--generation-config": [(*PROMPTED, "--generation-config", "maybe")],
+        "--receipt": [(*PROMPTED, "--receipt", ""), (*PROMPTED, "--receipt=")],
         "--draft-noise": [(*PROMPTED, "--spec", "mtp", "--draft-noise", "loud"), (*PROMPTED, "--draft-noise", "off")],
         "-hf": [("-hf", "Qwen/Qwen3.5-0.8B"), (*PROMPTED, "-hf", "x")],
         "-ngl": [(*PROMPTED, "-ngl", "99")],
@@ -79,6 +80,15 @@ BAD = {
         "--draft-tokens": [("-m", NANO, "--draft-tokens", "16")],
         "--prompt": [("-m", NANO, "-p", "")],
         "--spec": [("-m", NANO, "--spec", "mtp")],
+    },
+    "receipt": {
+        "ACTION": [(), ("", "x"), ("show", "x"), ("VERIFY", "x", "-m", NANO)],
+        "FILE": [("verify",), ("verify", "-m", NANO), ("verify", "", "-m", NANO)],
+        "--model": [("verify", "x"), ("verify", "x", "-m", "")],
+        "--threads": [("verify", "x", "-m", NANO, "-t", bad) for bad in ("0", "-1", "1025", "two")],
+        "--kv-type": [("verify", "x", "-m", NANO, "--kv-type", "f32")],
+        "--json": [("verify", "x", "-m", NANO, "--json=yes")],
+        "argument": [("verify", "x", "y", "-m", NANO)],
     },
     "help": {"VERB": [("nonsense",)]},
 }
