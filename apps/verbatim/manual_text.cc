@@ -104,6 +104,23 @@ The model's MTP head is loaded if there is one, so that `/spec mtp` works at any
 of its prompt, with the bytes of a cold run.
 )";
 
+constexpr std::string_view kFlipNotes = R"(
+[measuring.md](measuring.md) says how to read the report, and how to start other engines for it. Exit code 3: in `exact` or
+`strict` mode a choice or a byte of the logits differs. Between servers a divergence is the result, not a failure.
+
+With `--json`, `kind` is `local` or `servers`. Every rate is an object: `events` over `exposure`, `rate`, `low` and `high` (exact, 95 %),
+`bootstrap_by_prompt` where prompts with and without events say something, and `upper_bound_3_over_n` where there were no events.
+
+| field | contents |
+|---|---|
+| `any_difference` | a flip, a divergence, or logits with other bits |
+| `teacher_forced` | `positions`, `comparisons`, `sampled_positions`; by width `flips`, `byte_differences`, `state_bugs`; `gap_change` and `rounding_limit`; `gaps` and `gaps_at_flips` by octave; the first `flips` |
+| `free_running` | `speculation`, `max_tokens`; by width `divergences_per_token`, `byte_differences` (equal tokens, other logits), `drafted`, `tested`, `accepted`, `survival` |
+| `arms` | servers: `requests`, `failed`, `empty`, `repeats_itself`, `self_divergences_per_token`, `speculation` with its `verdict` `ran`, `none` or `untold` |
+| `compared`, `no_data`, `not_asked` | prompts; `compared_by` token ids, token texts or characters |
+| `divergences_per_token`, `prompts_that_differ` | between the arms; `flips` has each first divergence with its `channel` |
+)";
+
 }  // namespace
 
 std::string_view ManualNotes(Verb verb) {
@@ -116,6 +133,8 @@ std::string_view ManualNotes(Verb verb) {
       return kScoreNotes;
     case Verb::kDemo:
       return kDemoNotes;
+    case Verb::kFlips:
+      return kFlipNotes;
     default:
       return "";
   }

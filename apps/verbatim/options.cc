@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "apps/verbatim/flip_options.h"
 #include "apps/verbatim/parity_options.h"
 #include "apps/verbatim/receipt_options.h"
 #include "apps/verbatim/sampling_options.h"
@@ -30,12 +31,13 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 constexpr int64_t kMaxScoreWidth = 4096;
 
 const std::vector<Verb> kEveryVerb = {
-    Verb::kGenerate, Verb::kChat,   Verb::kScore,   Verb::kQuantize,   Verb::kInspect, Verb::kDemo,
-    Verb::kBench,    Verb::kParity, Verb::kReceipt, Verb::kCompletion, Verb::kVersion, Verb::kHelp};
+    Verb::kGenerate,   Verb::kChat,    Verb::kScore,  Verb::kQuantize, Verb::kInspect,
+    Verb::kDemo,       Verb::kBench,   Verb::kParity, Verb::kFlips,    Verb::kReceipt,
+    Verb::kCompletion, Verb::kVersion, Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
-const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,  Verb::kScore,
-                                              Verb::kDemo,     Verb::kBench, Verb::kParity,
-                                              Verb::kReceipt};
+const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,   Verb::kScore,
+                                              Verb::kDemo,     Verb::kBench,  Verb::kParity,
+                                              Verb::kFlips,    Verb::kReceipt};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
 std::vector<OptionSpec> ModelOptions() {
@@ -46,7 +48,7 @@ std::vector<OptionSpec> ModelOptions() {
        .value_name = "DIR|ID",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -56,7 +58,7 @@ std::vector<OptionSpec> ModelOptions() {
        .value_name = "DIR|ID",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench},
+                 Verb::kBench, Verb::kFlips},
        .help = "Checkpoint with the MTP head, when the model itself has none"},
       {.name = "threads",
        .letter = 't',
@@ -100,7 +102,7 @@ std::vector<OptionSpec> ModelOptions() {
        .default_value = "bf16",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
-                 Verb::kBench},
+                 Verb::kBench, Verb::kFlips},
        .help = "Type of the KV cache; part of the numerics profile"},
   };
 }
@@ -384,7 +386,7 @@ std::vector<OptionSpec> BenchOptions() {
        .help = "Tokens of every decode"},
       {.name = "markdown",
        .section = kOutputSection,
-       .verbs = {Verb::kBench, Verb::kParity},
+       .verbs = {Verb::kBench, Verb::kParity, Verb::kFlips},
        .help = "Print Markdown tables instead of text"},
   };
 }
@@ -394,7 +396,7 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "json",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion, Verb::kBench,
-                 Verb::kParity, Verb::kReceipt},
+                 Verb::kParity, Verb::kFlips, Verb::kReceipt},
        .help = "Print one JSON object instead of text"},
       {.name = "markdown",
        .section = kOutputSection,
@@ -408,7 +410,7 @@ std::vector<OptionSpec> OutputOptions() {
        .letter = 'q',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
@@ -428,7 +430,7 @@ std::vector<OptionSpec> OutputOptions() {
        .default_value = "auto",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -441,9 +443,10 @@ std::vector<OptionSpec> OutputOptions() {
 
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
-  for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
-                    SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(),
-                    BenchOptions(), ParityOptionSpecs(), ReceiptOptionSpecs(), OutputOptions()}) {
+  for (auto part :
+       {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(), SamplingOptionSpecs(),
+        ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), ParityOptionSpecs(),
+        FlipOptionSpecs(), ReceiptOptionSpecs(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -19,6 +19,7 @@ enum class Verb : uint8_t {
   kDemo,
   kBench,
   kParity,
+  kFlips,
   kReceipt,
   kCompletion,
   kVersion,

@@ -39,6 +39,8 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
       return RunBench(line, terminal);
     case Verb::kParity:
       return RunParity(line, terminal);
+    case Verb::kFlips:
+      return RunFlips(line, terminal);
     case Verb::kReceipt:
       return RunReceipt(line, terminal);
     case Verb::kCompletion:

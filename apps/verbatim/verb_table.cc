@@ -83,6 +83,16 @@ std::vector<VerbSpec> MakeVerbs() {
                     "parity chain -m models/nano-qwen35 --widths 2,9,16 --tokens 200 --json",
                     "parity ops -m models/tiny-qwen35-4bit --widths 1-16 --json",
                     "parity ops --contract greedy --ops linear"}},
+      {.verb = Verb::kFlips,
+       .name = "flips",
+       .summary =
+           "How often speculation changes a model's choice, with intervals; of two servers too",
+       .usage = "(-m DIR|ID | --baseline URL --candidate URL) [options]",
+       .examples = {"flips -m models/tiny-qwen35-4bit",
+                    "flips -m models/tiny-qwen35-4bit --positions 300000 --html flips.html",
+                    "flips -m models/tiny-qwen35-4bit --contract greedy --positions 50000 "
+                    "--markdown",
+                    "flips --baseline http://127.0.0.1:8080 --candidate http://127.0.0.1:8081"}},
       {.verb = Verb::kReceipt,
        .name = "receipt",
        .summary =

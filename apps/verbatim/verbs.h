@@ -26,6 +26,7 @@ Expected<int> RunInspect(const CommandLine& line, Terminal& terminal);
 Expected<int> RunDemo(const CommandLine& line, Terminal& terminal);
 Expected<int> RunBench(const CommandLine& line, Terminal& terminal);
 Expected<int> RunParity(const CommandLine& line, Terminal& terminal);
+Expected<int> RunFlips(const CommandLine& line, Terminal& terminal);
 Expected<int> RunReceipt(const CommandLine& line, Terminal& terminal);
 Expected<int> RunCompletion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunVersion(const CommandLine& line, Terminal& terminal);

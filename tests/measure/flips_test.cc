@@ -48,7 +48,7 @@ class PlantingBackend : public ForwardingBackend {
 };
 
 BackendWrapper Planting(Plant plant) {
-  constexpr int64_t kNanoVocabSize = 1024;
+  static constexpr int64_t kNanoVocabSize = 1024;
   return [plant](std::unique_ptr<ops::Backend> inner) {
     return std::make_unique<PlantingBackend>(std::move(inner), kNanoVocabSize, plant);
   };
