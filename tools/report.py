@@ -4,7 +4,7 @@
   make report                                      builds first, then measures everything
   python3 tools/report.py --only speed --pairs 7   one section to standard output, more pairs
 
-Sections: speed, limits, targets, acceptance, sampled, quantization; only all of them together go into the file. The raw counters of
+Sections: speed, limits, exactness, targets, acceptance, sampled, quantization; only all of them together go into the file. The raw counters of
 every run are logged in build/report_runs.jsonl. Exit codes: 0 ok, 1 a run failed, 2 usage, 3 outputs that must be equal are not.
 """
 
@@ -24,7 +24,7 @@ import tempfile
 from report_figures import (ROOT, ReportError, by_position, find_models, load_prompts, pair_ratios, perplexity, rate,
                             read_machine, shown, spread, table)
 
-SECTIONS = ("speed", "limits", "targets", "acceptance", "sampled", "quantization")
+SECTIONS = ("speed", "limits", "exactness", "targets", "acceptance", "sampled", "quantization")
 KINDS = ("prose", "chat")
 ARMS = [("mtp", "1"), ("mtp", "2"), ("mtp", "3"), ("mtp", "5"), ("mtp", "auto"), ("ngram", "3")]
 WIDTHS = (8, 6, 5, 4, 3, 2)  # bits
@@ -185,6 +185,23 @@ class Report:
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
         return text + f"{self.machine.name}, commit {version['commit']}, {version['compiler']}, {now}\n\n"
 
+    def exactness(self):
+        """Exact and greedy mode side by side: the tables of `verbatim bench --against greedy`."""
+        version, rounds = self.program.version, self.arguments.rounds
+        text = ("## Cost of exactness\n\n"
+                "`verbatim bench --against greedy` loads the model twice, with the products that keep the contract and with oneDNN's, "
+                "and times both in turn in one run (docs/benchmarking.md, docs/decisions/0011). oneDNN multiplies quantized weights "
+                "dequantized, as it has no product with a scale per group.\n\n")
+        runs = [["-m", shown(self.models[name])] for name in ("tiny-qwen35-4bit", "tiny-qwen35") if name in self.models]
+        runs += [["--shape", *pair.split(":")] for pair in self.arguments.exactness_shapes.split(",") if pair]
+        runs = [[*run[:2], "--format", *run[2:]] if run[0] == "--shape" else run for run in runs]
+        for run in runs:
+            command = ["bench", *run, "--against", "greedy", "--rounds", str(rounds)]
+            self.note(" ".join(command))
+            text += self.program.bench(command, f"build/verbatim {' '.join(command)}")
+        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+        return text + f"{self.machine.name}, commit {version['commit']}, {version['compiler']}, {now}\n\n"
+
     def targets(self):
         model = next(iter(self.models.values()))
         targets = self.program.version["targets"]
@@ -338,7 +355,8 @@ def parse_arguments():
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=256)
     parser.add_argument("--shapes", default="0.8b:bf16,0.8b:q8,0.8b:q4", help="of the limits, SHAPE:FORMAT, comma-separated")
-    parser.add_argument("--rounds", type=int, default=5, help="of the limits")
+    parser.add_argument("--exactness-shapes", default="0.8b:bf16,0.8b:q4", help="of the cost of exactness, SHAPE:FORMAT")
+    parser.add_argument("--rounds", type=int, default=5, help="of the limits and of the cost of exactness")
     parser.add_argument("--log", type=pathlib.Path, default=ROOT / "build/report_runs.jsonl")
     arguments = parser.parse_args()
     arguments.sections = arguments.only.split(",") if arguments.only else SECTIONS

@@ -144,6 +144,13 @@ class ReportTest(unittest.TestCase):
         for form in ("bf16", "q8", "q4"):
             self.assertIn(f"### bench --shape 0.8b --format {form} --rounds 5 --markdown -q\n", text)
 
+    def test_exactness_compares_both_modes(self):
+        code, text, errors = self.run_report("", "exactness")
+        self.assertEqual(code, 0, errors)
+        for form in ("bf16", "q4"):
+            self.assertIn(f"### bench --shape 0.8b --format {form} --against greedy --rounds 5 --markdown -q\n", text)
+        self.assertEqual(self.run_report("bench", "exactness")[0], 3)
+
     def test_unequal_arms_of_bench_give_exit_code_3(self):
         code, text, _ = self.run_report("bench", "limits")
         self.assertEqual(code, 3)

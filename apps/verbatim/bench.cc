@@ -6,14 +6,17 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "apps/verbatim/bench_report.h"
 #include "apps/verbatim/mebibytes.h"
+#include "apps/verbatim/mode_report.h"
 #include "apps/verbatim/model_options.h"
 #include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
 #include "base/temporary_folder.h"
+#include "measure/mode_bench.h"
 #include "measure/random_checkpoint.h"
 
 namespace verbatim::cli {
@@ -87,6 +90,43 @@ BenchOptions ReadOptions(const CommandLine& line) {
   return options;
 }
 
+struct Shown {
+  bool json = false;
+  bool markdown = false;
+};
+
+template <typename Report>
+struct Renderings {
+  using Render = std::string(const Report& report, std::string_view source);
+  Render* text;
+  Render* markdown;
+  Render* json;
+};
+
+// A report of either kind, unless what must be equal is not or a signal came.
+template <typename Report>
+Expected<int> Show(const Expected<Report>& measured,
+                   const std::type_identity_t<Renderings<Report>>& renderings,
+                   std::string_view source, const Shown& shown, const DeferredSignals& signals,
+                   Terminal& terminal) {
+  terminal.EndProgress();
+  if (measured.status().code() == StatusCode::kCancelled || signals.exit_code() != 0) {
+    return signals.exit_code();
+  }
+  VERBATIM_ASSIGN_OR_RETURN(const Report report, measured);
+  if (report.difference) {
+    const Status unequal =
+        MakeError(StatusCode::kInternal, "bench", "one output from every arm", *report.difference,
+                  "a report of this: it breaks the contract");
+    std::fputs((unequal.message() + "\n").c_str(), stderr);
+    return kExitDivergence;
+  }
+  VERBATIM_RETURN_IF_ERROR(terminal.Write(shown.json       ? renderings.json(report, source) + "\n"
+                                          : shown.markdown ? renderings.markdown(report, source)
+                                                           : renderings.text(report, source)));
+  return kExitOk;
+}
+
 }  // namespace
 
 Expected<int> RunBench(const CommandLine& line, Terminal& terminal) {
@@ -127,22 +167,11 @@ Expected<int> RunBench(const CommandLine& line, Terminal& terminal) {
     options.on_loaded = [&folder] { folder->Remove(); };
   }
 
-  const Expected<BenchReport> measured = RunBench(options);
-  terminal.EndProgress();
-  if (measured.status().code() == StatusCode::kCancelled || stop()) return signals.exit_code();
-  VERBATIM_ASSIGN_OR_RETURN(const BenchReport report, measured);
-  if (report.difference) {
-    const Status unequal =
-        MakeError(StatusCode::kInternal, "bench", "one output from every arm", *report.difference,
-                  "a report of this: it breaks the contract");
-    terminal.EndProgress();
-    std::fputs((unequal.message() + "\n").c_str(), stderr);
-    return kExitDivergence;
-  }
-  VERBATIM_RETURN_IF_ERROR(terminal.Write(line.Given("json") ? BenchJson(report, source) + "\n"
-                                          : line.Given("markdown") ? BenchMarkdown(report, source)
-                                                                   : BenchText(report, source)));
-  return kExitOk;
+  const Shown shown = {.json = line.Given("json"), .markdown = line.Given("markdown")};
+  return line.Given("against") ? Show(RunModeBench(options), {ModeText, ModeMarkdown, ModeJson},
+                                      source, shown, signals, terminal)
+                               : Show(RunBench(options), {BenchText, BenchMarkdown, BenchJson},
+                                      source, shown, signals, terminal);
 }
 
 }  // namespace verbatim::cli

@@ -2,10 +2,6 @@
 #include "apps/verbatim/bench_report.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <vector>
 
 #include "apps/verbatim/bench_tables.h"
 #include "apps/verbatim/json_writer.h"
@@ -92,38 +88,13 @@ void WriteMachine(const BenchReport& report, JsonWriter& json) {
 }  // namespace
 
 std::string BenchText(const BenchReport& report, std::string_view source) {
-  std::string text = fmt::format("{}\n{}\n{}\n", source, Conditions(report), kLimitNote);
-  for (const BenchTable& table : BenchTables(report)) {
-    std::vector<size_t> widths(table.header.size(), 0);
-    std::vector<std::vector<std::string>> lines = {table.header};
-    lines.insert(lines.end(), table.rows.begin(), table.rows.end());
-    for (const auto& line : lines) {
-      for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
-    }
-    text += fmt::format("\n{}\n", table.title);
-    for (const auto& line : lines) {
-      std::string padded = fmt::format("  {:<{}}", line[0], widths[0]);
-      for (size_t i = 1; i < line.size(); ++i) {
-        padded += fmt::format("  {:>{}}", line[i], widths[i]);
-      }
-      text += padded + "\n";
-    }
-    for (const std::string& note : table.notes) text += fmt::format("  {}\n", note);
-  }
-  return text;
+  return fmt::format("{}\n{}\n{}\n", source, Conditions(report), kLimitNote) +
+         TablesText(BenchTables(report));
 }
 
 std::string BenchMarkdown(const BenchReport& report, std::string_view source) {
-  std::string text = fmt::format("### {}\n\n{}. {}.\n", source, Conditions(report), kLimitNote);
-  for (const BenchTable& table : BenchTables(report)) {
-    text += fmt::format("\n#### {}\n\n", table.title);
-    if (!table.notes.empty()) text += fmt::format("{}\n\n", fmt::join(table.notes, " "));
-    text += fmt::format("| {} |\n|", fmt::join(table.header, " | "));
-    for (size_t i = 0; i < table.header.size(); ++i) text += i == 0 ? " --- |" : " ---: |";
-    text += "\n";
-    for (const auto& row : table.rows) text += fmt::format("| {} |\n", fmt::join(row, " | "));
-  }
-  return text;
+  return fmt::format("### {}\n\n{}. {}.\n", source, Conditions(report), kLimitNote) +
+         TablesMarkdown(BenchTables(report));
 }
 
 std::string BenchJson(const BenchReport& report, std::string_view source) {

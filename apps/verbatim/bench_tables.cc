@@ -2,7 +2,9 @@
 #include "apps/verbatim/bench_tables.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -163,6 +165,41 @@ std::vector<BenchTable> BenchTables(const BenchReport& report) {
         *report.drafter));
   }
   return tables;
+}
+
+std::string TablesText(std::span<const BenchTable> tables) {
+  std::string text;
+  for (const BenchTable& table : tables) {
+    std::vector<size_t> widths(table.header.size(), 0);
+    std::vector<std::vector<std::string>> lines = {table.header};
+    lines.insert(lines.end(), table.rows.begin(), table.rows.end());
+    for (const auto& line : lines) {
+      for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+    }
+    text += fmt::format("\n{}\n", table.title);
+    for (const auto& line : lines) {
+      std::string padded = fmt::format("  {:<{}}", line[0], widths[0]);
+      for (size_t i = 1; i < line.size(); ++i) {
+        padded += fmt::format("  {:>{}}", line[i], widths[i]);
+      }
+      text += padded + "\n";
+    }
+    for (const std::string& note : table.notes) text += fmt::format("  {}\n", note);
+  }
+  return text;
+}
+
+std::string TablesMarkdown(std::span<const BenchTable> tables) {
+  std::string text;
+  for (const BenchTable& table : tables) {
+    text += fmt::format("\n#### {}\n\n", table.title);
+    if (!table.notes.empty()) text += fmt::format("{}\n\n", fmt::join(table.notes, " "));
+    text += fmt::format("| {} |\n|", fmt::join(table.header, " | "));
+    for (size_t i = 0; i < table.header.size(); ++i) text += i == 0 ? " --- |" : " ---: |";
+    text += "\n";
+    for (const auto& row : table.rows) text += fmt::format("| {} |\n", fmt::join(row, " | "));
+  }
+  return text;
 }
 
 }  // namespace verbatim::cli

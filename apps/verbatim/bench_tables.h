@@ -1,7 +1,9 @@
-// The tables of a bench report, as cells. Not how they are laid out (bench_report.h).
+// The tables of a bench report, as cells, and how tables are laid out. Not what stands above them
+// (bench_report.h).
 #ifndef VERBATIM_APPS_BENCH_TABLES_H_
 #define VERBATIM_APPS_BENCH_TABLES_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ struct BenchTable {
 };
 
 std::vector<BenchTable> BenchTables(const BenchReport& report);
+
+std::string TablesText(std::span<const BenchTable> tables);
+std::string TablesMarkdown(std::span<const BenchTable> tables);
 
 }  // namespace verbatim::cli
 

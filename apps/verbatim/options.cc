@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apps/verbatim/flip_options.h"
+#include "apps/verbatim/mode_options.h"
 #include "apps/verbatim/parity_options.h"
 #include "apps/verbatim/receipt_options.h"
 #include "apps/verbatim/sampling_options.h"
@@ -445,8 +446,8 @@ std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
   for (auto part :
        {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(), SamplingOptionSpecs(),
-        ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), ParityOptionSpecs(),
-        FlipOptionSpecs(), ReceiptOptionSpecs(), OutputOptions()}) {
+        ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), ModeOptionSpecs(),
+        ParityOptionSpecs(), FlipOptionSpecs(), ReceiptOptionSpecs(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -73,6 +73,7 @@ std::vector<VerbSpec> MakeVerbs() {
        .usage = "(-m DIR|ID | --shape S [--format F]) [options]",
        .examples = {"bench -m models/tiny-qwen35-4bit",
                     "bench --shape 0.8b --format q4 --rounds 3 --markdown",
+                    "bench -m models/tiny-qwen35-4bit --against greedy",
                     "bench --shape 0.8b --format bf16 --write random-0.8b-bf16"}},
       {.verb = Verb::kParity,
        .name = "parity",

@@ -11,15 +11,12 @@
 
 #include "checkpoint/loader.h"
 #include "measure/anatomy.h"
-#include "measure/random_values.h"
+#include "measure/bench_prompts.h"
 #include "measure/recording_engine.h"
 
 namespace verbatim {
 namespace {
 
-// Tokens before a decode: long enough that attention has something to read, short enough that a
-// decode's prefill does not dominate the run.
-constexpr int kDecodePromptTokens = 32;
 constexpr int kMaxRows = kMaxDraftTokens + 1;
 // Blocks of T rows that one measurement takes, where the tokens suffice: a block is milliseconds.
 constexpr int kBlocks = 4;
@@ -60,8 +57,7 @@ class Bench {
   bool has_mtp_ = false;
   std::unique_ptr<RecordingEngine> engine_;
   std::unique_ptr<Machine> machine_;
-  std::vector<int32_t> prefill_prompt_;
-  std::vector<int32_t> decode_prompt_;
+  BenchPrompts prompts_;
   std::vector<int32_t> reference_;  // the classic output
   RecordedRun classic_, mtp_, perfect_;
   Work prefill_work_;
@@ -104,7 +100,7 @@ Status Bench::Load() {
   }
   engine.with_mtp = has_mtp_;
   engine.context =
-      std::max(options_.prompt_tokens, kDecodePromptTokens + options_.decode_tokens) + kMaxRows;
+      std::max(options_.prompt_tokens, kMaxDecodePromptTokens + options_.decode_tokens) + kMaxRows;
   engine.progress = options_.progress;
   VERBATIM_ASSIGN_OR_RETURN(engine_, RecordingEngine::Load(engine, options_.stop));
   if (options_.on_loaded) options_.on_loaded();
@@ -112,30 +108,15 @@ Status Bench::Load() {
   return {};
 }
 
-// Text is repeated until it is long enough.
 Status Bench::MakePrompts() {
-  std::vector<int32_t> text;
-  if (!options_.prompt.empty()) {
-    VERBATIM_ASSIGN_OR_RETURN(text, engine_->engine().Tokenize(options_.prompt));
-  }
-  const auto token = [&](int64_t i) {
-    if (!text.empty()) return text[static_cast<size_t>(i) % text.size()];
-    return static_cast<int32_t>(RandomWord(0, static_cast<uint64_t>(i)) %
-                                static_cast<uint64_t>(engine_->engine().info().vocab_size));
-  };
-  for (int i = 0; i < options_.prompt_tokens; ++i) prefill_prompt_.push_back(token(i));
-  // A decode starts at the end of the text, not inside a repetition of it.
-  const int64_t most = text.empty() ? kDecodePromptTokens : static_cast<int64_t>(text.size());
-  for (int64_t i = 0; i < std::min<int64_t>(kDecodePromptTokens, most); ++i) {
-    decode_prompt_.push_back(token(i));
-  }
-  report_.decode_prompt_tokens = static_cast<int>(decode_prompt_.size());
+  VERBATIM_ASSIGN_OR_RETURN(prompts_, MakeBenchPrompts(options_, engine_->engine()));
+  report_.decode_prompt_tokens = static_cast<int>(prompts_.decode.size());
   return {};
 }
 
 Request Bench::DecodeRequest(int tokens, const SpeculationOptions& speculation) const {
   Request request;
-  request.prompt_token_ids = decode_prompt_;
+  request.prompt_token_ids = prompts_.decode;
   request.max_tokens = tokens;
   request.ignore_eos = true;
   request.want_text = false;
@@ -199,7 +180,7 @@ Status Bench::CheckOutputs() {
   report_.difference = FindDifference(outputs);
 
   Request prefill = DecodeRequest(1, {});
-  prefill.prompt_token_ids = prefill_prompt_;
+  prefill.prompt_token_ids = prompts_.prefill;
   VERBATIM_ASSIGN_OR_RETURN(const RecordedRun counted,
                             engine_->Generate(prefill, Recording::kFromPrompt));
   for (const Pass& pass : counted.passes) prefill_work_ += pass.TotalWork();
@@ -246,7 +227,7 @@ void Bench::AddMachineArms() {
 void Bench::AddModelArms() {
   AddArm("prefill", [this]() -> Expected<double> {
     Request request = DecodeRequest(1, {});
-    request.prompt_token_ids = prefill_prompt_;
+    request.prompt_token_ids = prompts_.prefill;
     VERBATIM_ASSIGN_OR_RETURN(const RecordedRun run,
                               engine_->Generate(std::move(request), Recording::kNone));
     return run.result.timings.prompt_ms;
@@ -381,7 +362,7 @@ std::optional<std::string> FindDifference(std::span<const ArmOutput> arms) {
   return std::nullopt;
 }
 
-Expected<BenchReport> RunBench(const BenchOptions& options) {
+Status CheckBenchOptions(const BenchOptions& options) {
   const auto check = [](std::string_view where, int64_t value, int64_t low) -> Status {
     if (value >= low) return {};
     return MakeError(StatusCode::kInvalidArgument, where, fmt::format("at least {}", low),
@@ -390,7 +371,11 @@ Expected<BenchReport> RunBench(const BenchOptions& options) {
   VERBATIM_RETURN_IF_ERROR(check("rounds", options.rounds, 1));
   VERBATIM_RETURN_IF_ERROR(check("prompt-tokens", options.prompt_tokens, 1));
   VERBATIM_RETURN_IF_ERROR(check("decode-tokens", options.decode_tokens, kMinDecodeTokens));
-  VERBATIM_RETURN_IF_ERROR(check("draft-tokens", options.draft_tokens, 1));
+  return check("draft-tokens", options.draft_tokens, 1);
+}
+
+Expected<BenchReport> RunBench(const BenchOptions& options) {
+  VERBATIM_RETURN_IF_ERROR(CheckBenchOptions(options));
   return Bench(options).Run();
 }
 

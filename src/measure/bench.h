@@ -104,6 +104,9 @@ struct ArmOutput {
 // A sentence on the first arm that differs from arms[0]; nullopt: all are equal.
 std::optional<std::string> FindDifference(std::span<const ArmOutput> arms);
 
+// kInvalidArgument: a count that is too small.
+Status CheckBenchOptions(const BenchOptions& options);
+
 // Errors: those of loading; kResourceExhausted (less memory than weights), kInvalidArgument,
 // kCancelled.
 Expected<BenchReport> RunBench(const BenchOptions& options);

@@ -44,6 +44,21 @@ class BenchTest(unittest.TestCase):
         tables = [line for line in markdown.splitlines() if line.startswith("|")]
         self.assertTrue(all(line.endswith("|") for line in tables))
 
+    def test_against_greedy_reports_both_modes(self):
+        done = run("bench", "-m", NANO, "--against", "greedy", "--json", *QUICK)
+        if done.returncode != 0:  # a build without oneDNN
+            self.assertIn("oneDNN", done.stderr.decode())
+            self.skipTest(done.stderr.decode())
+        report = json.loads(done.stdout)
+        self.assertEqual(list(report["modes"]), ["exact", "greedy"])
+        self.assertTrue(report["modes"]["exact"]["mtp_against_classic"]["equal_logits"])
+        self.assertTrue(report["modes"]["greedy"]["numerics"].startswith("onednn."))
+        for key in ("prefill", "classic", "mtp"):
+            self.assertGreater(report["cost_of_exactness"][key]["median"], 0)
+        markdown = run("bench", "-m", NANO, "--against", "greedy", "--markdown", *QUICK).stdout.decode()
+        self.assertIn("\n#### Cost of exactness\n", markdown)
+        self.assertIn("| classic decode, tokens/s |", markdown)
+
     def test_target_is_that_of_the_environment(self):
         report = run_json("bench", "-m", NANO, *QUICK, env={"VERBATIM_TARGET": "scalar"})
         self.assertEqual(report["model"]["target"], "scalar")
@@ -62,6 +77,7 @@ class BenchTest(unittest.TestCase):
             (("-m", NANO, "--prompt-tokens", 0), "--prompt-tokens"),
             (("-m", NANO, "--draft-tokens", "auto"), "--draft-tokens"),
             (("-m", NANO, "--json", "--markdown"), "--markdown"),
+            (("-m", NANO, "--against", "exact"), "--against"),
             (("-m", NANO, "--prompt-tokens", 9000), "context"),  # beyond nano's 8192
         ]:
             done = run("bench", *arguments)
