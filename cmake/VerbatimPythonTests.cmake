@@ -3,15 +3,17 @@ find_program(VERBATIM_PYTHON python3 REQUIRED)
 
 # verbatim_python_test(cli_test.py [LABELS slow] [TIMEOUT 300]) -> the case python.<folder>.cli_test
 # The script finds the program in VERBATIM_BINARY (when it is built), the one that takes planted breaks in VERBATIM_BREAKABLE, the checkout in VERBATIM_SOURCE_DIR and the build tree in
-# VERBATIM_BUILD_DIR.
+# VERBATIM_BUILD_DIR; how much longer than usual a run may take in VERBATIM_TIMEOUT_FACTOR.
 function(verbatim_python_test script)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${VERBATIM_TIMEOUT_FACTOR}")
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   get_filename_component(stem ${script} NAME_WE)
-  set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR} VERBATIM_BUILD_DIR=${CMAKE_BINARY_DIR})
+  set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR} VERBATIM_BUILD_DIR=${CMAKE_BINARY_DIR}
+    VERBATIM_TIMEOUT_FACTOR=${VERBATIM_TIMEOUT_FACTOR})
   if(TARGET verbatim)
     list(APPEND environment VERBATIM_BINARY=$<TARGET_FILE:verbatim>)
   endif()

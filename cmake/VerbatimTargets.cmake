@@ -40,6 +40,12 @@ function(verbatim_library name)
   target_link_libraries(verbatim_${name} PUBLIC verbatim_flags ${ARG_DEPS})
 endfunction()
 
+# A sanitizer's build is five to twenty times slower, and as many tests run at a time as there are cores.
+set(VERBATIM_TIMEOUT_FACTOR 1)
+if(VERBATIM_SANITIZER)
+  set(VERBATIM_TIMEOUT_FACTOR 6)
+endif()
+
 # verbatim_test(base_test SOURCES a_test.cc DEPS verbatim::base [LABELS slow] [TIMEOUT 300])
 # Each gtest case becomes a ctest case; VERBATIM_SOURCE_DIR names the checkout for tests that read files.
 function(verbatim_test name)
@@ -47,6 +53,7 @@ function(verbatim_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${VERBATIM_TIMEOUT_FACTOR}")
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})

@@ -147,9 +147,10 @@ TEST(Attention, EqualsReferenceAtEveryRowCount) {
 }
 
 TEST(Attention, EqualsReferenceAroundChunkBoundaries) {
+  size_t index = 0;
   for (const ops::KvType type : kTypes) {
     for (const int first_slot : {253, 254, 255, 256, 257, 510, 511, 512, 513}) {
-      Check({.type = type, .sequences = {{4, first_slot}}});
+      Check({.type = type, .sequences = {{4, first_slot}}}, RunPlansOf(index++));
     }
   }
 }
@@ -166,9 +167,11 @@ TEST(Attention, SequencesOfOneStepSeeTheirOwnSlots) {
 }
 
 TEST(Attention, EqualsReferenceOnHostileInputs) {
+  size_t index = 0;
   for (const ops::KvType type : kTypes) {
     for (const Inputs inputs : kAllInputs) {
-      Check({.type = type, .inputs = inputs, .sequences = {{20, 250}, {2, 3}}});
+      Check({.type = type, .inputs = inputs, .sequences = {{20, 250}, {2, 3}}},
+            RunPlansOf(index++));
     }
   }
 }

@@ -21,6 +21,7 @@
 #include "base/aligned_buffer.h"
 #include "base/half.h"
 #include "base/thread_pool.h"
+#include "tests/support/sample_size.h"
 
 namespace verbatim::cpu {
 
@@ -44,6 +45,12 @@ struct RunPlan {
   int64_t items_per_task = 0;  // 0: what the kernel asks for
 };
 inline constexpr RunPlan kRunPlans[] = {{1, 1 << 20}, {1, 1}, {2, 0}, {3, 3}};
+
+// All of them; in a sanitizer's build one, by turns of the caller's cases.
+inline std::span<const RunPlan> RunPlansOf(size_t index) {
+  return std::span(kRunPlans).subspan(testing::Sampled<size_t>(0, index % 4),
+                                      testing::Sampled<size_t>(4, 1));
+}
 
 // Scratch is filled with NaN before an op, as its contents are undefined.
 template <typename Args>
@@ -139,8 +146,13 @@ inline ::testing::AssertionResult SameBits(std::span<const float> expected,
 
 inline std::vector<int> AllRowCounts() {
   std::vector<int> counts;
-  for (int rows = 1; rows <= 64; ++rows) counts.push_back(rows);
-  for (const int rows : {65, 257, 513}) counts.push_back(rows);
+  // Sanitizers: every tile size, and then each fifth, which is coprime to the tiles and run plans.
+  for (int rows = 1; rows <= 64; rows += rows < 17 ? 1 : testing::Sampled(1, 5)) {
+    counts.push_back(rows);
+  }
+  for (const int rows : {64, 65, 257, 513}) {
+    if (rows > counts.back() && rows <= testing::Sampled(513, 257)) counts.push_back(rows);
+  }
   return counts;
 }
 

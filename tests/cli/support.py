@@ -10,6 +10,8 @@ SOURCE = pathlib.Path(os.environ.get("VERBATIM_SOURCE_DIR", pathlib.Path(__file_
 BINARY = os.environ.get("VERBATIM_BINARY", str(SOURCE / "build" / "verbatim"))
 NANO = str(SOURCE / "models" / "nano-qwen35")
 PROMPT = "Once upon a time"
+# How long one run may take; a sanitizer's build has a factor (cmake/VerbatimPythonTests.cmake).
+WAIT = 120 * int(os.environ.get("VERBATIM_TIMEOUT_FACTOR", "1"))
 # What might change colours or the instruction set must not leak in from the caller.
 SCRUBBED = ("NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "VERBATIM_TARGET", "VERBATIM_FORCE_ROUTE")
 
@@ -18,7 +20,7 @@ def environment(**extra):
     return {**{k: v for k, v in os.environ.items() if k not in SCRUBBED}, **extra}
 
 
-def run(*arguments, stdin=b"", env=None, timeout=120):
+def run(*arguments, stdin=b"", env=None, timeout=WAIT):
     """The finished process, streams as bytes."""
     return subprocess.run([BINARY, *map(str, arguments)], input=stdin, capture_output=True,
                           env=environment(**(env or {})), timeout=timeout)

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from support import BINARY, NANO, environment, run
+from support import BINARY, NANO, WAIT, environment, run
 from terminal_session import TerminalSession
 
 PROMPT = b"> "
@@ -330,7 +330,7 @@ class ChatTest(unittest.TestCase):
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([BINARY, "chat", "-m", NANO, "-n", "8", "-q"], input=b"Hello\n", stdout=full,
-                                  stderr=subprocess.PIPE, env=environment(), timeout=120)
+                                  stderr=subprocess.PIPE, env=environment(), timeout=WAIT)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"[standard output]", done.stderr)
 
@@ -342,7 +342,7 @@ class ChatTest(unittest.TestCase):
             process.stdin.flush()
             self.assertTrue(process.stdout.read(1))
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=WAIT)
         self.assertEqual(process.returncode, 130)
 
     # Models and options.

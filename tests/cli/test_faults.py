@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from support import BINARY, NANO, PROMPT, SOURCE, environment, run
+from support import BINARY, NANO, PROMPT, SOURCE, WAIT, environment, run
 
 TINY = SOURCE / "models" / "tiny-qwen35-4bit"
 LINE = re.compile(rb"^\[[^\]\n]+\] expected [^\n]+, received [^\n]+\n$")
@@ -78,7 +78,7 @@ class FaultsTest(unittest.TestCase):
 
         def as_nobody(*arguments, **env):
             return subprocess.run([binary, *map(str, arguments)], capture_output=True, cwd="/",
-                                  env=environment(**env), timeout=120, **user)
+                                  env=environment(**env), timeout=WAIT, **user)
 
         # A cache that can only be read is enough.
         for path in (cache, repository, repository / "refs", repository / "snapshots"):
@@ -105,7 +105,7 @@ class FaultsTest(unittest.TestCase):
 
     def limited(self, bytes_at_most, *arguments):
         limit = (bytes_at_most, bytes_at_most)
-        return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, env=environment(), timeout=120,
+        return subprocess.run([BINARY, *map(str, arguments)], capture_output=True, env=environment(), timeout=WAIT,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
 
     def test_full_disk(self):
@@ -131,14 +131,14 @@ class FaultsTest(unittest.TestCase):
         """What is meant for a stream that is closed must not go into a file that takes its number."""
         out = self.folder / "out"
         arguments = f"'{BINARY}' score -m '{NANO}' --ids 5,6,7 --logits '{out}'"
-        expected = subprocess.run(["/bin/sh", "-c", arguments], capture_output=True, env=environment(), timeout=120)
+        expected = subprocess.run(["/bin/sh", "-c", arguments], capture_output=True, env=environment(), timeout=WAIT)
         self.assertEqual(expected.returncode, 0)
         whole = out.read_bytes()
         for closed, code in ((">&-", 1), ("2>&-", 0), ("<&-", 0), ("<&- >&- 2>&-", 1)):
             with self.subTest(closed=closed):
                 out.unlink()
                 done = subprocess.run(["/bin/sh", "-c", f"{arguments} {closed}"], capture_output=True,
-                                      env=environment(), timeout=120)
+                                      env=environment(), timeout=WAIT)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertEqual(out.read_bytes(), whole)
                 self.assertEqual(list(self.folder.iterdir()), [out])
@@ -171,7 +171,7 @@ class FaultsTest(unittest.TestCase):
                                           stderr=subprocess.PIPE, env=environment()) as process:
                         time.sleep(rng.uniform(0, whole))
                         process.send_signal(number)
-                        stdout, stderr = process.communicate(timeout=120)
+                        stdout, stderr = process.communicate(timeout=WAIT)
                     # 0: it was done before; the bare signal: it had not yet begun.
                     self.assertIn(process.returncode, (128 + number, 0, -number), stderr)
                     ended[name] += process.returncode == 128 + number

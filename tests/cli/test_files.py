@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from support import BINARY, NANO, PROMPT, environment, run, run_json
+from support import BINARY, NANO, PROMPT, WAIT, environment, run, run_json
 
 
 class FilesTest(unittest.TestCase):
@@ -69,11 +69,11 @@ class FilesTest(unittest.TestCase):
         link = self.folder / "stdout"  # of our own: a fault must not replace the machine's /dev/stdout
         link.symlink_to("/proc/self/fd/1")
         arguments = (BINARY, "score", "-m", NANO, "--ids", "5,6,7", "-q", "--logits", link)
-        piped = subprocess.run(arguments, capture_output=True, env=environment(), timeout=120)
+        piped = subprocess.run(arguments, capture_output=True, env=environment(), timeout=WAIT)
         self.assertEqual((piped.returncode, piped.stderr), (0, b""))
         self.assertIn(b'"logits":{"dtype":"F32","shape":[3,1024]', piped.stdout)
         with open(self.folder / "out", "wb") as out:
-            done = subprocess.run(arguments, stdout=out, stderr=subprocess.PIPE, env=environment(), timeout=120)
+            done = subprocess.run(arguments, stdout=out, stderr=subprocess.PIPE, env=environment(), timeout=WAIT)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"the file behind standard output", done.stderr)
         self.assertEqual(set(self.folder.iterdir()), {self.folder / "out", link})

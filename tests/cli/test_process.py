@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from support import BINARY, NANO, PROMPT, SOURCE, environment, run
+from support import BINARY, NANO, PROMPT, SOURCE, WAIT, environment, run
 
 # Longer than any machine needs to be interrupted.
 ENDLESS = (BINARY, "generate", "-m", NANO, "-p", PROMPT, "-n", "8000", "--ignore-eos", "-t", "1")
@@ -40,7 +40,7 @@ class ProcessTest(unittest.TestCase):
             else:
                 time.sleep(0.3)
             process.send_signal(number)
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=WAIT)
         return process.returncode, out, err
 
     def test_first_sigint_ends_the_generation(self):
@@ -72,7 +72,7 @@ class ProcessTest(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=WAIT)
         self.assertEqual(process.returncode, 130)
         self.assertNotIn(b"ended by", err)
 
@@ -98,7 +98,7 @@ class ProcessTest(unittest.TestCase):
                     process.send_signal(signal.SIGINT)
                     drain(master)
                     out = process.stdout.read()
-                    code = process.wait(timeout=60)
+                    code = process.wait(timeout=WAIT)
                 os.close(master)
                 with self.subTest(verb=verb):
                     self.assertEqual((code, out), (130, b""))
@@ -110,14 +110,14 @@ class ProcessTest(unittest.TestCase):
             process.stdout.read(4)
             process.stdout.close()
             err = process.stderr.read()
-            process.wait(timeout=60)
+            process.wait(timeout=WAIT)
         self.assertEqual(process.returncode, -signal.SIGPIPE)
         self.assertEqual(err, b"")
 
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
             done = subprocess.run([BINARY, "generate", "-m", NANO, "-p", PROMPT, "-n", "8", "-q"], stdout=full,
-                                  stderr=subprocess.PIPE, env=environment(), timeout=120)
+                                  stderr=subprocess.PIPE, env=environment(), timeout=WAIT)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"[standard output]", done.stderr)
 
@@ -136,7 +136,7 @@ class ProcessTest(unittest.TestCase):
             os.close(slave)
             received = drain(master)
             self.assertNotIn(b"\x1b", process.stdout.read())
-            process.wait(timeout=60)
+            process.wait(timeout=WAIT)
         os.close(master)
         return received
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "tests/support/sample_size.h"
 #include "tests/support/test_models.h"
 #include "verbatim/engine.h"
 
@@ -52,6 +53,8 @@ class BlockEndTest : public ::testing::Test {
           {.kind = SpeculationKind::kReplay, .draft_tokens = width, .replay = future});
     }
     for (const SpeculationOptions& speculation : speculations) {
+      static int turn = 0;
+      if (turn++ % Sampled(1, 3) != 0) continue;  // coprime to their count: each gets its turn
       SCOPED_TRACE(::testing::Message()
                    << SpeculationKindName(speculation.kind) << " " << speculation.draft_tokens);
       request.speculation = speculation;
@@ -80,7 +83,7 @@ class BlockEndTest : public ::testing::Test {
 };
 
 TEST_F(BlockEndTest, MaxTokensAtEveryOffset) {
-  for (int64_t max_tokens = 1; max_tokens <= 20; ++max_tokens) {
+  for (int64_t max_tokens = 1; max_tokens <= 20; max_tokens += Sampled(1, 4)) {
     SCOPED_TRACE(max_tokens);
     const Result result = ExpectSame(BaseRequest(max_tokens));
     EXPECT_EQ(result.finish_reason, FinishReason::kLength);
@@ -91,7 +94,7 @@ TEST_F(BlockEndTest, MaxTokensAtEveryOffset) {
 TEST_F(BlockEndTest, ContextLimit) {
   // Prompts of every length up to the limit, so that the end falls anywhere inside a block.
   const std::vector<int32_t> base = *TheEngine().Tokenize(kPrompt);
-  for (int64_t length = kContext - 18; length < kContext; ++length) {
+  for (int64_t length = kContext - 18; length < kContext; length += Sampled(1, 8)) {
     SCOPED_TRACE(length);
     Request request = BaseRequest(1000);
     request.ignore_eos = true;
@@ -106,7 +109,7 @@ TEST_F(BlockEndTest, ContextLimit) {
 TEST_F(BlockEndTest, StopStringAtEveryOffsetAndAcrossTokens) {
   const Result base = *TheEngine().Generate(BaseRequest(40));
   ASSERT_GT(base.text.size(), 60u);
-  for (size_t begin = 1; begin < 40; begin += 3) {
+  for (size_t begin = 1; begin < 40; begin += Sampled(3, 18)) {
     for (const size_t length : {1u, 6u}) {
       Request request = BaseRequest(60);
       request.stop = {base.text.substr(begin, length), "never in the text"};
@@ -125,6 +128,7 @@ TEST_F(BlockEndTest, EndOfSequenceInsideABlock) {
   request.max_tokens = 100;
   request.logits_digest = true;
   int ended_by_eos = 0;
+  int turn = 0;
   for (const char* question : {"What does the `stat` command do on macOS?",
                                "Show the directory for library files with `pg_config`."}) {
     request.prompt_token_ids = *TheEngine().Tokenize(std::string("<|im_start|>user\n") + question +
@@ -138,6 +142,7 @@ TEST_F(BlockEndTest, EndOfSequenceInsideABlock) {
     EXPECT_EQ(classic.text.find("<|im_end|>"), std::string::npos);
     for (int width = 1; width <= kMaxDraftTokens; ++width) {
       for (const SpeculationKind kind : {SpeculationKind::kMtp, SpeculationKind::kReplay}) {
+        if (turn++ % Sampled(1, 11) != 0) continue;  // coprime to the counts of all three axes
         request.speculation = {.kind = kind, .draft_tokens = width, .replay = future};
         const Result result = *TheEngine().Generate(request);
         EXPECT_EQ(result.token_ids, classic.token_ids);

@@ -9,13 +9,15 @@
 #include <random>
 
 #include "tests/support/model_harness.h"
+#include "tests/support/sample_size.h"
 #include "tests/support/test_models.h"
 
 namespace verbatim::testing {
 namespace {
 
-constexpr int kPromptTokens = 40;
-constexpr int kChainTokens = 240;  // crosses the chunk boundary at slot 256
+// Together they cross the chunk boundary at slot 256.
+constexpr int kPromptTokens = Sampled(40, 230);
+constexpr int kChainTokens = Sampled(240, 50);
 
 // What a way of running the sequence leaves behind.
 struct Trace {
@@ -120,7 +122,7 @@ class ChainTest : public ::testing::TestWithParam<std::filesystem::path> {
 };
 
 TEST_P(ChainTest, BlocksOfCertainRowsEqualTheChain) {
-  for (const int width : {2, 3, 5, 8, 16, 61, 240}) {
+  for (const int width : {2, 3, 5, 8, 16, 61, kChainTokens}) {
     SCOPED_TRACE(width);
     Trace trace;
     SequenceState state = Start();
@@ -175,7 +177,7 @@ TEST_P(ChainTest, AlternatingFullAndEmptyRoundsEqualTheChain) {
 }
 
 TEST_P(ChainTest, PrefillInAnyChunksEqualsTheChain) {
-  for (const int chunk : {1, 7, 39, 40}) {
+  for (const int chunk : {1, 7, kPromptTokens - 1, kPromptTokens}) {
     SCOPED_TRACE(chunk);
     SequenceState cut = harness_.NewSequence(tokens_.size() + 16);
     for (int at = 0; at < kPromptTokens; at += chunk) {

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backend/cpu/cpu_backend.h"
+#include "tests/support/sample_size.h"
 
 namespace verbatim::testing {
 
@@ -64,7 +65,7 @@ std::vector<Sampling> AllSamplings(int64_t vocab_size) {
        {.logit_bias = bias,
         .banned_token_ids = banned,
         .banned_strings = {"the", " and a"},
-        .min_tokens = 40,
+        .min_tokens = Sampled(40, 12),
         .temperature = 0.6F,
         .seed = 9,
         .logprobs = 2}},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tests/support/sample_size.h"
 #include "tests/support/test_models.h"
 #include "verbatim/engine.h"
 
@@ -115,14 +116,14 @@ TEST_F(ConversationTest, TurnsHaveTheBytesOfColdRuns) {
          {kChunk + 1, kChunk, kChunk - 1, int64_t{1}, 2 * kChunk + 1, int64_t{2}, int64_t{7}}) {
       SCOPED_TRACE(turn);
       prompt = prompt + Next(length);
-      const Result result = Turn(*engine, Make(prompt, 61 + turn, speculation, id));
+      const Result result = Turn(*engine, Make(prompt, Sampled(61, 29) + turn, speculation, id));
       EXPECT_EQ(result.cached_prompt_tokens, consumed);
       prompt = prompt + result.token_ids;
       if (turn % 2 == 1) prompt.back() = (prompt.back() + 1) % 1000;
       consumed = static_cast<int64_t>(prompt.size()) - 1;
       ++turn;
     }
-    EXPECT_GT(prompt.size(), 3 * 256u);
+    EXPECT_GT(prompt.size(), Sampled(3, 2) * 256u);
   }
 }
 
@@ -323,9 +324,9 @@ TEST_F(ConversationTest, EvictionMakesRoomAndTheNextTurnRunsCold) {
   const ConversationId a = *engine->OpenConversation();
   const ConversationId b = *engine->OpenConversation();
   const Ids prompt = Next(300);
-  for (int turn = 0; turn < 3; ++turn) {
-    for (const ConversationId id : {a, b}) {
-      EXPECT_EQ(Turn(*engine, Make(prompt, 700, mtp, id)).cached_prompt_tokens, 0);
+  for (int turn = 0; turn < Sampled(3, 2); ++turn) {
+    for (const ConversationId id : {a, b}) {  // 1000 tokens or 520, of room for 1024
+      EXPECT_EQ(Turn(*engine, Make(prompt, Sampled(700, 220), mtp, id)).cached_prompt_tokens, 0);
     }
   }
   // No conversation, and a whole context: still no deadlock. Scoring needs room as well.

@@ -1,14 +1,14 @@
-// Sampled: how large a sample a test takes. A sanitizer's build runs the same code fewer times,
-// because it is ten times slower and finds its faults in the first rounds.
+// Sampled: how large a sample a test takes, for those that would run for minutes under a sanitizer.
+// Its build runs the same code fewer times, because it is ten times slower and finds its faults in
+// the first rounds; every value of every axis is still met (docs/hardening.md).
 #ifndef VERBATIM_TESTS_SUPPORT_SAMPLE_SIZE_H_
 #define VERBATIM_TESTS_SUPPORT_SAMPLE_SIZE_H_
-
-#include <cstdint>
 
 namespace verbatim::testing {
 
 // VERBATIM_SANITIZED comes from verbatim_test (cmake/VerbatimTargets.cmake).
-constexpr int64_t Sampled(int64_t usual, int64_t sanitized) {
+template <typename T>
+constexpr T Sampled(T usual, T sanitized) {
 #ifdef VERBATIM_SANITIZED
   (void)usual;
   return sanitized;
