@@ -194,7 +194,12 @@ std::vector<const WidthParity*> WidthsToExplain(const OpParityCase& one) {
 std::vector<std::string> Explain(const WidthParity& width) {
   std::vector<std::string> lines;
   if (width.verdict() == ParityVerdict::kRoute) {
-    lines.push_back(fmt::format("T = {}: equal bytes by another route", width.width));
+    const bool unknown = std::ranges::any_of(width.block.routes, [](const ServedBy& route) {
+      return route.order == ops::OrderId::kUnknown;
+    });
+    lines.push_back(
+        fmt::format("T = {}: equal bytes, {}", width.width,
+                    unknown ? "in an order that only the library knows" : "but not by one route"));
   } else {
     const auto most =
         std::ranges::max_element(width.differing_row_bytes) - width.differing_row_bytes.begin();
@@ -238,13 +243,18 @@ std::string Conditions(const OpParityReport& report) {
 std::string Conclusion(const OpParityReport& report) {
   const auto unequal =
       std::ranges::count_if(report.cases, [](const OpParityCase& one) { return !one.equal(); });
+  const auto differing = std::ranges::count_if(
+      report.cases, [](const OpParityCase& one) { return DifferingBytes(one) != 0; });
   const auto broken = std::ranges::count_if(
       report.cases, [](const OpParityCase& one) { return one.asserted && !one.equal(); });
   std::string text =
       fmt::format("{} blocks of {} cases compared, {} bytes in {:.1f} s: ", report.comparisons(),
                   report.cases.size(), report.bytes(), report.seconds);
   if (unequal == 0) return text + "all equal";
-  return text + fmt::format("{} cases differ, {} of them asserted equal", unequal, broken);
+  return text + fmt::format(
+                    "{} cases differ in bytes and {} in their route alone; {} of them were "
+                    "asserted to be equal",
+                    differing, unequal - differing, broken);
 }
 
 std::vector<std::string> TargetsOf(const OpParityReport& report) {

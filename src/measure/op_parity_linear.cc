@@ -21,10 +21,15 @@ constexpr int64_t kEmbeddingRows = 256;
 constexpr int64_t kFloatBytes = sizeof(float);
 enum Stream : uint64_t { kX = 201, kResidual, kWeights, kScales, kIds };
 
-std::vector<WeightFormat> AllFormats() {
+// A checkpoint's own format, or every one that a matrix with this K can have.
+std::vector<WeightFormat> FormatsOf(const MatrixShape& shape, bool all_group_sizes) {
+  if (shape.weights != nullptr) return {shape.weights->format};
   std::vector<WeightFormat> formats;
-  for (const int bits : {2, 3, 4, 5, 6, 8}) {
-    formats.push_back({.type = WeightType::kAffine, .bits = bits, .group_size = 64});
+  for (const int group : {64, 32, 128}) {
+    if (shape.in_features % group != 0 || (group != 64 && !all_group_sizes)) continue;
+    for (const int bits : {2, 3, 4, 5, 6, 8}) {
+      formats.push_back({.type = WeightType::kAffine, .bits = bits, .group_size = group});
+    }
   }
   for (const WeightType type : {WeightType::kBF16, WeightType::kF16, WeightType::kF32}) {
     formats.push_back({.type = type});
@@ -46,7 +51,7 @@ void AppendHalf(float value, std::vector<std::byte>& bytes) {
 }
 
 void FillRandom(int64_t rows, int64_t cols, const WeightFormat& format, Slice& slice) {
-  const auto count = static_cast<size_t>(rows * cols);  // a multiple of 64: whole words
+  const auto count = static_cast<size_t>(rows * cols);  // a multiple of 64: whole random words
   switch (format.type) {
     case WeightType::kF32: {
       const float most = 1.7f / std::sqrt(static_cast<float>(cols));
@@ -101,13 +106,15 @@ Slice MakeSlice(const MatrixShape& shape, const WeightFormat& format, int64_t ro
 }
 
 // Two linears of one input in one call, as layers have them: all outputs, and a tile of them with a
-// residual. The outputs of a row are compared one behind the other.
+// residual. The outputs of a row are compared one behind the other. A single tile is not computed
+// twice: it has the residual for every other seed.
 Status RunLinear(CaseRun& run, const MatrixShape& shape, const WeightFormat& format, int64_t rows) {
   const Slice slice = MakeSlice(shape, format, rows);
   VERBATIM_ASSIGN_OR_RETURN(const std::unique_ptr<ops::PreparedLinear> weights,
                             run.backend.PrepareLinear(slice.matrix));
   const int64_t inputs = shape.in_features;
-  const int64_t few = std::min(rows, kTile);
+  const bool both = rows > kTile;
+  const int64_t few = both ? kTile : rows;
   VERBATIM_ASSIGN_OR_RETURN(const DeviceVector all,
                             DeviceVector::Zeros(run.backend, run.max_width * rows));
   VERBATIM_ASSIGN_OR_RETURN(const DeviceVector first_few,
@@ -119,29 +126,34 @@ Status RunLinear(CaseRun& run, const MatrixShape& shape, const WeightFormat& for
     VERBATIM_ASSIGN_OR_RETURN(
         const DeviceVector residual,
         DeviceVector::From(run.backend, RandomInputs(kResidual, seed, run.max_width, few)));
-    CompareRows(run, seed, Element::kF32, (rows + few) * kFloatBytes,
-                [&](int first, int count, std::byte* out) {
-                  const ops::LinearTask tasks[] = {
-                      {.weights = weights.get(), .out = all.data(), .out_stride = rows},
-                      {.weights = weights.get(),
-                       .out = first_few.data(),
-                       .out_stride = few,
-                       .residual = residual.data() + first * few,
-                       .num_outputs = rows > kTile ? kTile : 0}};
-                  run.backend.Linear({.x = x.data() + first * inputs,
-                                      .x_stride = inputs,
-                                      .num_rows = count,
-                                      .tasks = tasks});
-                  run.backend.Synchronize();
-                  const auto all_bytes = static_cast<size_t>(rows * kFloatBytes);
-                  const auto few_bytes = static_cast<size_t>(few * kFloatBytes);
-                  for (int row = 0; row < count; ++row) {
-                    run.backend.CopyToHost(out, all.data() + row * rows, all_bytes);
-                    run.backend.CopyToHost(out + all_bytes, first_few.data() + row * few,
-                                           few_bytes);
-                    out += all_bytes + few_bytes;
-                  }
-                });
+    const int64_t outputs = both ? rows + few : rows;
+    CompareRows(
+        run, seed, Element::kF32, outputs * kFloatBytes, [&](int first, int count, std::byte* out) {
+          const float* addend = residual.data() + first * few;
+          const ops::LinearTask tasks[] = {{.weights = weights.get(),
+                                            .out = all.data(),
+                                            .out_stride = rows,
+                                            .residual = !both && seed % 2 == 1 ? addend : nullptr},
+                                           {.weights = weights.get(),
+                                            .out = first_few.data(),
+                                            .out_stride = few,
+                                            .residual = addend,
+                                            .num_outputs = few}};
+          run.backend.Linear({.x = x.data() + first * inputs,
+                              .x_stride = inputs,
+                              .num_rows = count,
+                              .tasks = std::span(tasks).first(both ? 2 : 1)});
+          run.backend.Synchronize();
+          const auto all_bytes = static_cast<size_t>(rows * kFloatBytes);
+          const auto few_bytes = static_cast<size_t>(few * kFloatBytes);
+          for (int row = 0; row < count; ++row) {
+            run.backend.CopyToHost(out, all.data() + row * rows, all_bytes);
+            out += all_bytes;
+            if (!both) continue;
+            run.backend.CopyToHost(out, first_few.data() + row * few, few_bytes);
+            out += few_bytes;
+          }
+        });
   }
   return {};
 }
@@ -202,9 +214,7 @@ std::vector<LinearGroup> GroupMatrices(const ModelShapes& model, const Budget& b
   for (const MatrixShape& shape : model.matrices) {
     const int64_t affordable = budget.linear_products / shape.in_features / kTile * kTile;
     const int64_t outputs = std::min(shape.out_features, std::max(affordable, kTile));
-    const std::vector<WeightFormat> formats =
-        shape.weights == nullptr ? AllFormats() : std::vector{shape.weights->format};
-    for (const WeightFormat& format : formats) {
+    for (const WeightFormat& format : FormatsOf(shape, model.all_group_sizes)) {
       const auto group = std::ranges::find_if(groups, [&](const LinearGroup& known) {
         return known.first.in_features == shape.in_features && known.format == format &&
                known.outputs == outputs;
@@ -246,12 +256,10 @@ void AddLinearCases(const ModelShapes& model, const Budget& budget, const Wanted
                        }});
     }
   }
-  if (wanted("embed")) {
+  if (wanted("embed") && model.embedding.out_features > 0) {
     const MatrixShape& table = model.embedding;
     const int64_t rows = std::min(table.out_features, kEmbeddingRows);
-    const std::vector<WeightFormat> formats =
-        table.weights == nullptr ? AllFormats() : std::vector{table.weights->format};
-    for (const WeightFormat& format : formats) {
+    for (const WeightFormat& format : FormatsOf(table, model.all_group_sizes)) {
       ops::WorkspaceNeeds needs;
       needs.max_in_features = table.in_features;
       cases.push_back(

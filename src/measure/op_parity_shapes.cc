@@ -115,6 +115,18 @@ ModelShapes PublishedGemma(const GemmaShape& gemma) {
   return shapes;
 }
 
+ModelShapes EdgeShapes() {
+  ModelShapes shapes;
+  shapes.name = "odd ones";
+  // 5, 11 and 3 groups of 64, 32 and 128; 1000 is 31.25 groups of 32. 72 outputs are 4.5 tiles.
+  shapes.matrices = {{"5 groups of 64", 72, 320},
+                     {"11 groups of 32", 72, 352},
+                     {"3 groups of 128", 72, 384},
+                     {"padding", 72, 1000}};
+  shapes.all_group_sizes = true;
+  return shapes;
+}
+
 // "layers.3.mlp.up_proj" and "mtp.layers.0.mlp.up_proj" are both "up_proj"; "mtp.fc" stays.
 std::string ShortName(const std::string& name) {
   if (name.find(".layers.") == name.npos && !name.starts_with("layers.")) return name;
@@ -127,6 +139,7 @@ std::vector<ModelShapes> PublishedShapes() {
   std::vector<ModelShapes> all = {PublishedQwen("27b", "Qwen3.5 27B"),
                                   PublishedQwen("0.8b", "Qwen3.5 0.8B")};
   for (const GemmaShape& gemma : kGemmas) all.push_back(PublishedGemma(gemma));
+  all.push_back(EdgeShapes());
   return all;
 }
 

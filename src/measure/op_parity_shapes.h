@@ -32,12 +32,14 @@ struct AttentionShape {
   bool gated = false;  // q rows hold the gates between the heads
 };
 
+// What a model lacks is zero or empty.
 struct ModelShapes {
   std::string name;
   std::shared_ptr<const Checkpoint> checkpoint;  // keeps `weights` of matrices; null: published
   int64_t hidden_size = 0;
   int64_t vocab_size = 0;
   std::vector<MatrixShape> matrices;  // embed_tokens is no linear of an untied model
+  bool all_group_sizes = false;       // random affine matrices in groups of 32 and 128 too
   MatrixShape embedding;
   int64_t silu_width = 0;  // 0: none
   std::vector<AttentionShape> attentions;
@@ -46,7 +48,8 @@ struct ModelShapes {
 };
 
 // Qwen3.5 27B and 0.8B, Gemma 4 12B and 31B: of the latter, what has an op today (not gelu_mul,
-// softcap, sliding windows and the norm of V).
+// softcap, sliding windows and the norm of V). Then small linears that none of them has: odd
+// numbers of groups, every group size, a K that is padded, a last tile that is not full.
 std::vector<ModelShapes> PublishedShapes();
 
 // Errors: those of loading.
