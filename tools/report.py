@@ -3,8 +3,9 @@
 
   make report                                      builds first, then measures everything
   python3 tools/report.py --only speed --pairs 7   one section to standard output, more pairs
+  python3 tools/report.py --only flips --update    one section of the file measured again
 
-Sections: speed, limits, exactness, targets, acceptance, sampled, quantization; only all of them together go into the file. The raw counters of
+Sections: speed, limits, exactness, op_parity, chain_parity, flips, targets, acceptance, sampled, quantization. The raw counters of
 every run are logged in build/report_runs.jsonl. Exit codes: 0 ok, 1 a run failed, 2 usage, 3 outputs that must be equal are not.
 """
 
@@ -21,10 +22,12 @@ import subprocess
 import sys
 import tempfile
 
+import report_bench
+import report_contract
 from report_figures import (ROOT, ReportError, by_position, find_models, load_prompts, pair_ratios, perplexity, rate,
                             read_machine, shown, spread, table)
 
-SECTIONS = ("speed", "limits", "exactness", "targets", "acceptance", "sampled", "quantization")
+SECTIONS = ("speed", "limits", "exactness", "op_parity", "chain_parity", "flips", "targets", "acceptance", "sampled", "quantization")
 KINDS = ("prose", "chat")
 ARMS = [("mtp", "1"), ("mtp", "2"), ("mtp", "3"), ("mtp", "5"), ("mtp", "auto"), ("ngram", "3")]
 WIDTHS = (8, 6, 5, 4, 3, 2)  # bits
@@ -50,15 +53,16 @@ class Program:
             raise ReportError(f"[{arguments[0]}] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def bench(self, command, title):
-        """The Markdown of one bench; a sentence where its arms differ."""
+    def measured(self, command, title, environment=None):
+        """The Markdown that a command prints; exit code 3 counts as a difference, whether it printed or not."""
         done = subprocess.run([str(self.binary), *command, "--markdown", "-q"], cwd=ROOT, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, check=False)
+                              capture_output=True, text=True, check=False, env=dict(os.environ, **(environment or {})))
         if done.returncode == 3:
             self.differences += 1
+        if done.returncode == 3 and not done.stdout:
             return f"### `{title}`\n\nOutputs differ, so there are no figures: {done.stderr.strip()}\n\n"
-        if done.returncode != 0:
-            raise ReportError(f"[bench] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
+        if done.returncode not in (0, 3):
+            raise ReportError(f"[{command[0]}] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
         return f"Command: `{title}`\n\n{done.stdout}\n"
 
     def run_json(self, *arguments, target=None):
@@ -168,39 +172,19 @@ class Report:
                 " ".join(f"{a / t:.2f}" for a, t in by_position(results)) or "-"]
 
     def limits(self):
-        """The tables of `verbatim bench`: real sizes with random weights, and the tiny model."""
-        version, rounds = self.program.version, self.arguments.rounds
-        text = ("## Speed against the machine's limits\n\n"
-                "`verbatim bench` measures read bandwidth and arithmetic peaks in the same interleaved run as the model's steps "
-                "and says which share of the limit each step reaches, and what bounds it (docs/benchmarking.md). The 0.8B tables "
-                "are random weights of that shape, since no trained checkpoint is in the repository: their speed is that of a "
-                "trained one, but no draft is ever right.\n\n")
-        runs = [["--shape", *pair.split(":")] for pair in self.arguments.shapes.split(",") if pair]
-        runs = [[shape, name, "--format", form] for shape, name, form in runs]
-        runs += [["-m", shown(path)] for name, path in self.models.items() if name == "tiny-qwen35-4bit"]
-        for run in runs:
-            command = ["bench", *run, "--rounds", str(rounds)]
-            self.note(" ".join(command))
-            text += self.program.bench(command, f"build/verbatim {' '.join(command)}")
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        return text + f"{self.machine.name}, commit {version['commit']}, {version['compiler']}, {now}\n\n"
+        return report_bench.limits(self)
 
     def exactness(self):
-        """Exact and greedy mode side by side: the tables of `verbatim bench --against greedy`."""
-        version, rounds = self.program.version, self.arguments.rounds
-        text = ("## Cost of exactness\n\n"
-                "`verbatim bench --against greedy` loads the model twice, with the products that keep the contract and with oneDNN's, "
-                "and times both in turn in one run (docs/benchmarking.md, docs/decisions/0011). oneDNN multiplies quantized weights "
-                "dequantized, as it has no product with a scale per group.\n\n")
-        runs = [["-m", shown(self.models[name])] for name in ("tiny-qwen35-4bit", "tiny-qwen35") if name in self.models]
-        runs += [["--shape", *pair.split(":")] for pair in self.arguments.exactness_shapes.split(",") if pair]
-        runs = [[*run[:2], "--format", *run[2:]] if run[0] == "--shape" else run for run in runs]
-        for run in runs:
-            command = ["bench", *run, "--against", "greedy", "--rounds", str(rounds)]
-            self.note(" ".join(command))
-            text += self.program.bench(command, f"build/verbatim {' '.join(command)}")
-        now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        return text + f"{self.machine.name}, commit {version['commit']}, {version['compiler']}, {now}\n\n"
+        return report_bench.exactness(self)
+
+    def op_parity(self):
+        return report_contract.op_parity(self)
+
+    def chain_parity(self):
+        return report_contract.chain_parity(self)
+
+    def flips(self):
+        return report_contract.flips(self)
 
     def targets(self):
         model = next(iter(self.models.values()))
@@ -322,11 +306,21 @@ class Report:
         return text + f"{count} tokens.\n\n" + table(
             ["weights", "MB", "perplexity", "ratio to bf16", "prose", "chat"], rows) + "\n"
 
+    def section(self, name):
+        return f"<!-- section {name} -->\n\n{getattr(self, name)()}"
+
+    def updated(self, sections, old):
+        """An earlier report with these sections measured again, each with the commit and time that it names."""
+        head, *rest = re.split(r"(?m)^(?=<!-- section )", old)
+        texts = {re.match(r"<!-- section (\w+) -->", text)[1]: text for text in rest}
+        texts |= {name: self.section(name).rstrip("\n") + "\n\n" for name in sections}
+        return (head + "".join(texts[name] for name in SECTIONS if name in texts)).rstrip("\n") + "\n"
+
     def whole(self, sections):
         load = os.getloadavg()[0]
         text = (f"# {self.machine.name}\n\n<!-- Written by `make report` (tools/report.py). Measure again instead of editing. -->\n\n"
                 f"The machine's load average was {load:.1f} before the first run.\n\n")
-        text += "".join(getattr(self, section)() for section in sections)
+        text += "".join(self.section(name) for name in sections)
         if self.program.differences:
             text += f"**Outputs differ** in {self.program.differences} runs: exactness is broken, no figure above counts.\n"
         return text.rstrip("\n") + "\n"
@@ -350,6 +344,9 @@ def parse_arguments():
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/verbatim")
     parser.add_argument("--out", type=pathlib.Path, help="default docs/benchmark_results/<cpu-slug>.md, or - with --only")
     parser.add_argument("--only", metavar="SECTION[,SECTION]", help=", ".join(SECTIONS))
+    parser.add_argument("--update", action="store_true", help="with --only: measure these sections of the file again, keep the others")
+    parser.add_argument("--positions", type=int, default=300_000, help="of the flip rate in exact mode")
+    parser.add_argument("--greedy-positions", type=int, default=50_000, help="of the flip rate in greedy mode")
     parser.add_argument("--models", default="tiny-qwen35-4bit,tiny-qwen35,nano-qwen35", help="names, comma-separated")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--pairs", type=int, default=5)
@@ -372,12 +369,14 @@ def main():
     arguments = parse_arguments()
     machine = read_machine(pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     out = arguments.out or (
-        pathlib.Path("-") if arguments.only else ROOT / "docs/benchmark_results" / f"{machine.slug}.md")
+        pathlib.Path("-") if arguments.only and not arguments.update else ROOT / "docs/benchmark_results" / f"{machine.slug}.md")
     try:
         arguments.log.parent.mkdir(parents=True, exist_ok=True)
         with open(arguments.log, "w", encoding="utf-8") as log:
             program = Program(arguments.binary, log)
-            text = Report(program, machine, arguments).whole(arguments.sections)
+            report = Report(program, machine, arguments)
+            text = (report.updated(arguments.sections, out.read_text(encoding="utf-8")) if arguments.update
+                    else report.whole(arguments.sections))
         if str(out) == "-":
             sys.stdout.write(text)
         else:

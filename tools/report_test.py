@@ -22,11 +22,11 @@ if sys.argv[1] == "version":
     print(json.dumps(dict(version="0", commit="abc", compiler="c", targets=["scalar", "avx2"], target=target,
                           profile="portable", profile_version=1)))
     sys.exit(0)
-if sys.argv[1] == "bench":
+if sys.argv[1] in ("bench", "parity", "flips"):
     if broken == "bench":
         sys.stderr.write("[bench] expected one output from every arm, received two")
         sys.exit(3)
-    print("### bench " + " ".join(sys.argv[2:]))
+    print(f"### {sys.argv[1]} " + " ".join(sys.argv[2:]))
     sys.exit(0)
 option = lambda name: sys.argv[sys.argv.index(name) + 1]
 spec, count = option("--spec"), int(option("-n"))
@@ -161,6 +161,32 @@ class ReportTest(unittest.TestCase):
         code, text, errors = self.run_report("kind")
         self.assertEqual((code, text), (1, None))
         self.assertIn("[generate] expected --spec mtp, received why", errors)
+
+    def test_contract_sections_are_what_parity_and_flips_print(self):
+        code, text, errors = self.run_report("", "op_parity,chain_parity,flips")
+        self.assertEqual(code, 0, errors)
+        for line in ("### parity ops --target all --markdown -q", "### parity ops --contract greedy --ops linear --markdown -q",
+                     "### parity chain -m models/nano-qwen35 --tokens 200 --markdown -q"):
+            self.assertIn(line + "\n", text)
+        self.assertLess(text.index("<!-- section op_parity -->"), text.index("<!-- section flips -->"))
+
+    def test_update_keeps_the_other_sections(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            stub = folder / "verbatim"
+            stub.write_text(STUB.replace("{python}", sys.executable))
+            stub.chmod(0o755)
+            out = folder / "cpu.md"
+            out.write_text("# cpu\n\n<!-- section speed -->\n\n## Speed\n\nold speed\n\n<!-- section chain_parity -->\n\nold chain\n\n"
+                           "<!-- section targets -->\n\nold targets\n")
+            done = subprocess.run(
+                [sys.executable, report.__file__, "--binary", stub, "--out", out, "--only", "chain_parity,op_parity", "--update",
+                 "--models", "nano-qwen35", "--log", folder / "log.jsonl"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            text = out.read_text()
+            self.assertNotIn("old chain", text)
+            places = [text.index(part) for part in ("# cpu", "old speed", "### parity ops", "### parity chain", "old targets")]
+            self.assertEqual(places, sorted(places))
 
     def test_usage(self):
         for arguments in (["--only", "sped"], ["--pairs", "0"], ["--frobnicate"]):
