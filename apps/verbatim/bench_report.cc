@@ -65,6 +65,9 @@ void WriteAnatomy(std::string_view key, const Anatomy& anatomy, JsonWriter& json
     json.EndObject();
   }
   json.EndArray();
+  json.Key("matrices").BeginObject();
+  WriteTimed(anatomy.matrices, json);
+  json.EndObject();
   WriteSummary("wall_ms", anatomy.wall_ms, json);
   WriteSummary("outside_ms", anatomy.outside_ms, json);
   WriteSummary("outside_share", anatomy.outside_share, json);
@@ -129,6 +132,11 @@ std::string BenchJson(const BenchReport& report, std::string_view source) {
   WriteDecode("perfect_drafter_upper_bound", report.perfect, json);
   json.EndObject();
   WriteAnatomy("step", report.step, json);
+  json.Key("blocks").BeginObject();
+  for (const auto& [rows, anatomy] : report.blocks) {
+    WriteAnatomy(fmt::format("{}", rows), anatomy, json);
+  }
+  json.EndObject();
   if (report.drafter) WriteAnatomy("drafter", *report.drafter, json);
   json.EndObject();
   return json.Take();

@@ -142,6 +142,7 @@ BenchTable AnatomyTable(std::string title, std::string note, const Anatomy& anat
     table.rows.push_back(std::move(row));
   };
   for (const PartTime& part : anatomy.parts) add(std::string(PartName(part.part)), part.timed);
+  add("all matrices", anatomy.matrices);
   add("outside the ops", {.ms = anatomy.outside_ms, .work = {}, .limit = {}});
   add("all", {.ms = anatomy.wall_ms, .work = {}, .limit = {}});
   return table;
@@ -156,6 +157,13 @@ std::vector<BenchTable> BenchTables(const BenchReport& report) {
                    "With a clock around every op; outside is the choice of the token and "
                    "bookkeeping.",
                    report.step)};
+  for (const auto& [rows, anatomy] : report.blocks) {
+    tables.push_back(AnatomyTable(fmt::format("A block of {} rows by part", rows),
+                                  "Blocks of the perfect drafter, the last of which may be "
+                                  "shorter. The limit of a step counts the "
+                                  "matrices alone.",
+                                  anatomy));
+  }
   if (report.drafter) {
     tables.push_back(AnatomyTable(
         "The drafter's step by part",

@@ -45,6 +45,16 @@ Anatomy AnatomyOf(std::span<const MeanStep> rounds, const Peaks& peaks) {
   anatomy.wall_ms = Summarize(wall);
   anatomy.outside_ms = Summarize(outside);
   anatomy.outside_share = Summarize(share);
+  std::vector<double> matrices(rounds.size(), 0);
+  Work matrix_work;
+  for (size_t part = 0; part < kNumParts; ++part) {
+    const Work& work = rounds.front().work[part];
+    if (LimitOf(work, peaks).seconds() == 0) continue;
+    matrix_work += work;
+    for (size_t i = 0; i < rounds.size(); ++i) matrices[i] += 1000 * rounds[i].seconds[part];
+  }
+  anatomy.matrices = {
+      .ms = Summarize(matrices), .work = matrix_work, .limit = LimitOf(matrix_work, peaks)};
   for (size_t part = 0; part < kNumParts; ++part) {
     std::vector<double> ms;
     for (const MeanStep& step : rounds) ms.push_back(1000 * step.seconds[part]);

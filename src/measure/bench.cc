@@ -18,6 +18,8 @@ namespace verbatim {
 namespace {
 
 constexpr int kMaxRows = kMaxDraftTokens + 1;
+// Blocks that are taken apart: what MTP of two drafts verifies, and one whose arithmetic shows.
+constexpr std::array kBlocksByPart = {3, 8};
 // Blocks of T rows that one measurement takes, where the tokens suffice: a block is milliseconds.
 constexpr int kBlocks = 4;
 
@@ -64,6 +66,7 @@ class Bench {
   std::array<Work, kMaxRows> row_work_;
   std::vector<int> bits_;  // of affine weights
   std::vector<MeanStep> step_rounds_, drafter_rounds_;
+  std::array<std::vector<MeanStep>, kBlocksByPart.size()> block_rounds_;
   std::vector<Arm> arms_;
 };
 
@@ -264,6 +267,10 @@ void Bench::AddModelArms() {
     });
   };
   profile("classic decode by part", {}, false, &step_rounds_);
+  for (size_t i = 0; i < kBlocksByPart.size(); ++i) {
+    profile(fmt::format("blocks of {} rows by part", kBlocksByPart[i]), Replay(kBlocksByPart[i]),
+            false, &block_rounds_[i]);
+  }
   if (has_mtp_) profile("MTP decode by part", Mtp(), true, &drafter_rounds_);
 }
 
@@ -344,6 +351,9 @@ void Bench::Report(const std::vector<std::vector<double>>& samples) {
                             .limit = LimitOf(work, peaks)});
   }
   report_.step = AnatomyOf(step_rounds_, peaks);
+  for (size_t i = 0; i < kBlocksByPart.size(); ++i) {
+    report_.blocks.emplace_back(kBlocksByPart[i], AnatomyOf(block_rounds_[i], peaks));
+  }
   if (has_mtp_) report_.drafter = AnatomyOf(drafter_rounds_, peaks);
 }
 

@@ -51,6 +51,7 @@ struct PartTime {
 // A step taken apart. Times inside ops, and what is left of the step's wall time.
 struct Anatomy {
   std::vector<PartTime> parts;  // those that occur
+  Timed matrices;               // the parts that the limit counts, together
   Summary wall_ms;
   Summary outside_ms;     // wall time outside of ops: choice of tokens, bookkeeping
   Summary outside_share;  // of the wall time
@@ -90,8 +91,9 @@ struct BenchReport {
   std::optional<DecodeSpeed> mtp;  // none: the checkpoint has no head
   // Drafts from the known output: an upper bound for any drafter, never a drafter's speed.
   DecodeSpeed perfect;
-  Anatomy step;                    // of classic decode
-  std::optional<Anatomy> drafter;  // all that the MTP head does for one block
+  Anatomy step;                                 // of classic decode
+  std::vector<std::pair<int, Anatomy>> blocks;  // of blocks of so many rows, the perfect drafter's
+  std::optional<Anatomy> drafter;               // all that the MTP head does for one block
 };
 
 // An output that must equal the others'.

@@ -36,7 +36,7 @@ class BenchTest(unittest.TestCase):
     def test_text_and_markdown_say_the_same(self):
         text = run("bench", "-m", NANO, *QUICK).stdout.decode()
         markdown = run("bench", "-m", NANO, "--markdown", *QUICK).stdout.decode()
-        for line in ("Machine", "Steps", "Decode", "A classic step by part", "The drafter's step by part"):
+        for line in ("Machine", "Steps", "Decode", "A classic step by part", "A block of 8 rows by part", "The drafter's step by part"):
             self.assertIn(f"\n{line}\n", text)
             self.assertIn(f"\n#### {line}\n", markdown)
         self.assertIn("upper bound: perfect drafter, 3 drafts", text)
