@@ -1,5 +1,5 @@
-// Coordinates of three plots. Drawn 420 wide, so that the type is readable on a phone, where that
-// is the width of the screen.
+// Coordinates of three plots. Drawn 400 wide with type of 12.5, so that it stays readable on a
+// phone and three abreast.
 #include "apps/verbatim/flip_plots.h"
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@
 namespace verbatim::cli {
 namespace {
 
-constexpr double kWidth = 420;
-constexpr double kHeight = 250;
-constexpr double kLeft = 44;
+constexpr double kWidth = 400;
+constexpr double kHeight = 270;
+constexpr double kLeft = 50;
 constexpr double kRight = 12;
 constexpr double kTop = 26;     // a line of legend
-constexpr double kBottom = 34;  // tick labels and the axis title
+constexpr double kBottom = 40;  // tick labels and the axis title
 constexpr int kNumColors = 4;   // s0 to s3 of the style
 
 std::string Open(double height, std::string_view what) {
@@ -46,13 +46,13 @@ std::string Color(size_t i) { return fmt::format("s{}", i % kNumColors); }
 
 // Squares and labels from left to right above the plot.
 std::string Legend(const std::vector<std::string>& labels) {
-  constexpr double kAdvance = 6.2;  // of a character of 11 px, about
+  constexpr double kAdvance = 6.6;  // of a character, about
   std::string svg;
   double x = kLeft;
   for (size_t i = 0; i < labels.size(); ++i) {
     svg += fmt::format("<g class=\"{}\">{}</g>", Color(i), Rect(x, 5, 10, 10, "fill"));
     svg += Text(x + 15, 14, "start", labels[i]);
-    x += 15 + kAdvance * static_cast<double>(labels[i].size()) + 14;
+    x += 15 + kAdvance * static_cast<double>(labels[i].size()) + 10;
   }
   return svg;
 }
@@ -60,14 +60,30 @@ std::string Legend(const std::vector<std::string>& labels) {
 // 0.001, 0.1, 10, 1e-07: as short as it can be.
 std::string Short(double value) { return fmt::format("{:.3g}", value); }
 
+// 2e-4, 0.004, 0.06, 1, 16.
+std::string ShortEdge(double edge) {
+  if (edge >= 0.001) return edge < 1 ? fmt::format("{:.1g}", edge) : fmt::format("{:.3g}", edge);
+  const int exponent = static_cast<int>(std::floor(std::log10(edge)));
+  return fmt::format("{:.0f}e{}", edge / std::pow(10, exponent), exponent);
+}
+
+// The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `value`.
+double NiceStep(double value) {
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+    if (factor * power >= value * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
 double Clamped(double value, double low, double high) { return std::clamp(value, low, high); }
 
 }  // namespace
 
 std::string RatePlot(const std::vector<RateRow>& rows, bool percent) {
   const double unit = percent ? 100 : 1000;
-  constexpr double kRowHeight = 40;
-  constexpr double kLabels = 64;
+  constexpr double kRowHeight = 46;
+  constexpr double kLabels = 72;
   double low = 1e300;
   double high = 0;
   for (const RateRow& row : rows) {
@@ -89,10 +105,10 @@ std::string RatePlot(const std::vector<RateRow>& rows, bool percent) {
   for (double decade = first; decade <= last; ++decade) {
     const double at = x(std::pow(10, decade) / unit);
     svg += Line(at, 4, at, bottom, "grid");
-    svg += Text(at, bottom + 14, decade == last ? "end" : "middle",
+    svg += Text(at, bottom + 16, decade == last ? "end" : "middle",
                 Short(std::pow(10, decade)) + (percent ? " %" : ""));
   }
-  svg += Text(kWidth - kRight, bottom + 29, "end",
+  svg += Text(kWidth - kRight, bottom + 34, "end",
               percent ? "of the positions flip" : "divergences per 1000 tokens");
   for (size_t i = 0; i < rows.size(); ++i) {
     const Rate& rate = rows[i].rate;
@@ -138,6 +154,7 @@ std::string GapPlot(const GapHistogram& all, const GapHistogram& at_flips,
     last = bin;
     top = std::max({top, share(all, bin), share(at_flips, bin)});
   }
+  top = 4 * NiceStep(top / 4);
   const double bottom = kHeight - kBottom;
   const double step = (kWidth - kLeft - kRight) / static_cast<double>(last - first + 1);
   const auto x = [&](size_t bin) { return kLeft + step * static_cast<double>(bin - first); };
@@ -159,19 +176,16 @@ std::string GapPlot(const GapHistogram& all, const GapHistogram& at_flips,
     svg += fmt::format("<g class=\"s1\">{}</g>", Rect(x(bin) + step * 0.25, y(flipped), step * 0.5,
                                                       bottom - y(flipped), "fill"));
   }
-  // Every fourth octave has its value; five characters fit between them.
-  const size_t every = step < 13 ? 4 : step < 26 ? 2 : 1;
+  // Five characters fit between the values.
+  const int every = step < 10 ? 8 : step < 28 ? 4 : 2;
   for (size_t bin = first; bin <= last; ++bin) {
-    const bool whole =
-        bin > 0 &&
-        (static_cast<int>(bin) - 1 + GapHistogram::kLowest) % static_cast<int>(every) == 0;
-    if (bin == 0) svg += Text(x(0) + step / 2, bottom + 14, "middle", "tie");
+    const bool whole = bin > 0 && (static_cast<int>(bin) - 1 + GapHistogram::kLowest) % every == 0;
+    if (bin == 0) svg += Text(x(0) + step / 2, bottom + 16, "middle", "tie");
     if (whole && bin > first + (first == 0 ? 2 : 0)) {
-      svg +=
-          Text(x(bin), bottom + 14, "middle", fmt::format("{:.2g}", GapHistogram::LowerEdge(bin)));
+      svg += Text(x(bin), bottom + 16, "middle", ShortEdge(GapHistogram::LowerEdge(bin)));
     }
   }
-  svg += Text(kWidth - kRight, bottom + 29, "end", "gap between the two largest logits");
+  svg += Text(kWidth - kRight, bottom + 34, "end", "gap between the two largest logits");
   if (limit && *limit > 0) {
     const double octave = std::log2(*limit) - GapHistogram::kLowest + 1;
     const double at = kLeft + step * (octave - static_cast<double>(first));
@@ -211,9 +225,9 @@ std::string SurvivalPlot(const std::vector<SurvivalSeries>& series, int64_t long
     svg += Line(kLeft, y(value), kWidth - kRight, y(value), "grid");
     svg += Text(kLeft - 6, y(value) + 4, "end", fmt::format("{:.3g} %", 100 * value));
     const double time = std::round(static_cast<double>(longest) * i / 4);
-    svg += Text(x(time), bottom + 14, i == 4 ? "end" : "middle", fmt::format("{:.0f}", time));
+    svg += Text(x(time), bottom + 16, i == 4 ? "end" : "middle", fmt::format("{:.0f}", time));
   }
-  svg += Text(kWidth - kRight, bottom + 29, "end", "output tokens");
+  svg += Text(kWidth - kRight, bottom + 34, "end", "output tokens");
   for (size_t i = 0; i < series.size(); ++i) {
     const SurvivalSeries& one = series[i];
     std::string curve = fmt::format("M{:.1f} {:.1f}", x(0), y(1));
@@ -238,6 +252,11 @@ std::string SurvivalPlot(const std::vector<SurvivalSeries>& series, int64_t long
       upper += fmt::format("H{:.1f}V{:.1f}", end, y(previous_low)) + lower;
       upper += fmt::format("L{:.1f} {:.1f}", x(0), y(1));
     }
+    // Arms without an event have the same band; one of them is enough.
+    const bool first =
+        std::ranges::all_of(series.begin(), series.begin() + static_cast<int64_t>(i),
+                            [](const SurvivalSeries& s) { return !s.steps.empty(); });
+    if (one.steps.empty() && !first) upper = curve;
     svg += fmt::format(
         "<g class=\"{}\"><path d=\"{}Z\" class=\"band\"/><path d=\"{}\" "
         "class=\"stroke\"/></g>",

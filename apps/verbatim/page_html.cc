@@ -17,7 +17,7 @@ constexpr std::string_view kStyle = R"(
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;-webkit-text-size-adjust:100%}
-main{max-width:1120px;margin:0 auto;padding:clamp(20px,4vw,56px) clamp(16px,4vw,40px) 64px}
+main{max-width:1240px;margin:0 auto;padding:clamp(20px,4vw,56px) clamp(16px,4vw,40px) 64px}
 header{border-left:6px solid var(--tone);padding:4px 0 4px clamp(16px,2.5vw,28px);margin-bottom:28px}
 h1{font-size:1rem;font-weight:600;color:var(--soft);margin:0 0 6px;letter-spacing:.01em}
 .headline{font-size:clamp(2.3rem,8vw,4.4rem);line-height:1.05;font-weight:700;letter-spacing:-.03em;
@@ -29,8 +29,8 @@ display:grid;grid-template-columns:auto 1fr;gap:12px}
 ul.findings b{font-size:.78rem;line-height:1.5;border-radius:99px;padding:1px 10px;border:1px solid currentColor;
 align-self:start;margin-top:1px;color:var(--tone)}
 .good{--tone:var(--good)}.bad{--tone:var(--bad)}.warning{--tone:var(--warning)}.plain{--tone:var(--a)}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:20px;margin-bottom:32px}
-figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:12px;padding:18px 18px 14px;
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,330px),1fr));gap:18px;margin-bottom:32px}
+figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:12px;padding:16px 14px 12px;
 display:flex;flex-direction:column}
 h2{font-size:1.05rem;margin:0 0 10px;letter-spacing:-.005em}
 figure svg{width:100%;height:auto;display:block}
@@ -45,7 +45,7 @@ tbody tr:last-child td{border-bottom:0}
 .note{color:var(--soft);font-size:.86rem;margin:8px 2px 0;max-width:70em}
 footer{color:var(--soft);font-size:.86rem;border-top:1px solid var(--line);padding-top:14px}
 footer p{margin:0 0 4px}
-svg text{fill:var(--soft);font:11px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+svg text{fill:var(--soft);font:12.5px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
 font-variant-numeric:tabular-nums}
 svg .strong{fill:var(--ink);font-weight:600}
 svg .grid{stroke:var(--grid);stroke-width:1}svg .axis{stroke:var(--line);stroke-width:1}

@@ -129,7 +129,7 @@ class FaultsTest(unittest.TestCase):
     def test_each_bad_server_is_one_sentence(self):
         with StubServer() as good:
             for broken, words in [("json", "an answer in JSON"), ("status", "status 500: out of memory"),
-                                  ("cut", "end of stream"), ("slow", "within 1 s")]:
+                                  ("cut", "partial message"), ("slow", "within 1 s")]:
                 with StubServer(broken=broken) as bad:
                     message = self.fault(good.url, bad.url, "--timeout", 1)
                     self.assertIn(words, message)
