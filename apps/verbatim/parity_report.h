@@ -8,15 +8,12 @@
 
 namespace verbatim::cli {
 
-// One line per op and shape, formats of one outcome together; `whole`: a line per format with the
-// digests of the widest block. Then what differs in detail.
+// The text has a line for each op and shape, the Markdown one for each op and model; then follows
+// what differs in sentences. `whole`: a line for each case with its digests, and every difference.
 std::string OpParityText(const OpParityReport& report, bool whole);
 std::string OpParityMarkdown(const OpParityReport& report, bool whole);
 // Everything: every width of every case with both arms' routes and digests.
 std::string OpParityJson(const OpParityReport& report);
-
-// "1-8 equal, 9-32 differs".
-std::string CondensedVerdicts(const OpParityCase& one);
 
 }  // namespace verbatim::cli
 
