@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/file_writer.h"
 #include "base/mapped_file.h"
+#include "measure/http_client.h"
 
 namespace verbatim::cli {
 namespace {
@@ -104,7 +105,10 @@ FlipOptions ReadLocal(const CommandLine& line) {
   return options;
 }
 
-RemoteOptions ReadRemote(const CommandLine& line) {
+Expected<RemoteOptions> ReadRemote(const CommandLine& line) {
+  for (const std::string_view name : {"baseline", "candidate"}) {  // before either is called
+    VERBATIM_RETURN_IF_ERROR(ParseHttpUrl(line.Text(name), fmt::format("--{}", name)).status());
+  }
   RemoteOptions options;
   options.urls = {line.Text("baseline"), line.Text("candidate")};
   options.api_key = line.Text("api-key");
@@ -181,7 +185,7 @@ Expected<int> RunFlips(const CommandLine& line, Terminal& terminal) {
     options.stop = stop;
     return RunLocal(line, terminal, std::move(options), signals);
   }
-  RemoteOptions options = ReadRemote(line);
+  VERBATIM_ASSIGN_OR_RETURN(RemoteOptions options, ReadRemote(line));
   options.prompts = prompts;
   options.progress = progress;
   options.stop = stop;

@@ -79,11 +79,11 @@ class FlipsTest(unittest.TestCase):
             self.assertIn("p.txt", done.stderr.decode())
 
     def test_parts_can_be_left_out(self):
-        self.assertNotIn("teacher_forced", run_json("flips", *QUICK, "--positions", 0, "--spec", "replay"))
-        self.assertNotIn("free_running", run_json("flips", *QUICK, "-n", 0))
+        self.assertNotIn("teacher_forced", run_json("flips", "-m", NANO, "--positions", 0, "-n", 4, "--widths", "3", "-t", 1, "--spec", "replay"))
+        self.assertNotIn("free_running", run_json("flips", "-m", NANO, "--positions", 600, "-n", 0, "--widths", "3", "-t", 1))
 
     def test_strict_is_held_too(self):
-        report = run_json("flips", *QUICK, "--contract", "strict", "-n", 0)
+        report = run_json("flips", "-m", NANO, "--positions", 600, "-n", 0, "--widths", "3", "-t", 1, "--contract", "strict")
         self.assertEqual(report["contract"]["mode"], "strict")
         self.assertFalse(report["any_difference"])
 
