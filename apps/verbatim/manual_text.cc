@@ -121,6 +121,17 @@ With `--json`, `kind` is `local` or `servers`. Every rate is an object: `events`
 | `divergences_per_token`, `prompts_that_differ` | between the arms; `flips` has each first divergence with its `channel` |
 )";
 
+constexpr std::string_view kReceiptNotes = R"(
+[receipts.md](receipts.md) has the format and what is compared. Exit code 0: verified; 3: the file was edited, the model is another
+one, or the replay differs, and the output names which. KV type and context are the receipt's.
+
+With `--json`: `verified`; `edited`, the fields that were changed after the receipt was written; `mismatches`, each with `what`
+(`weights`, `config`, `tokenizer`, `numerics`, `eos_token_ids`), `receipt` and `here`; `replay` with `equal`, `positions`,
+`positions_equal` and the first `difference` (`kind`, `position` from 0, `receipt_token`, `replay_token`, `receipt_says`, `replay_says`);
+`replayed_by`. Kinds are `token` (the logits are equal), `logits` (the token is equal), `token_and_logits`, `replay_ends`, `replay_goes_on`,
+`finish_reason`, `replay_fails`.
+)";
+
 }  // namespace
 
 std::string_view ManualNotes(Verb verb) {
@@ -135,6 +146,8 @@ std::string_view ManualNotes(Verb verb) {
       return kDemoNotes;
     case Verb::kFlips:
       return kFlipNotes;
+    case Verb::kReceipt:
+      return kReceiptNotes;
     default:
       return "";
   }
