@@ -20,14 +20,21 @@ void* Allocate(size_t size, size_t alignment) {
 }
 }  // namespace
 
-void* operator new(size_t size) { return Allocate(size, alignof(std::max_align_t)); }
-void* operator new(size_t size, std::align_val_t alignment) {
+// Not inlined: GCC would see one of a pair without the other, and warn of a mismatch.
+[[gnu::noinline]] void* operator new(size_t size) {
+  return Allocate(size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace verbatim::cpu {
 namespace {
@@ -63,7 +70,7 @@ TEST(LinearAllocation, NoneAfterReserve) {
 
 TEST(LinearAllocation, TheCounterCounts) {
   const int64_t before = allocations.load();
-  delete new int(1);
+  ::operator delete(::operator new(1));  // a new-expression may be optimised away
   EXPECT_EQ(allocations.load(), before + 1);
 }
 

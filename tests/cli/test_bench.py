@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from support import BINARY, NANO, environment, run, run_json
+from support import BINARY, NANO, WAIT, environment, run, run_json
 
 QUICK = ("--rounds", 1, "--prompt-tokens", 16, "--decode-tokens", 17, "-t", 1)
 
@@ -94,6 +94,7 @@ class BenchTest(unittest.TestCase):
 class ShapeTest(unittest.TestCase):
     def test_a_signal_leaves_no_temporary_folder(self):
         """At once, while the checkpoint is written and while it is loaded or measured."""
+        codes = []
         for delay in (0.05, 0.5, 2.0):
             with tempfile.TemporaryDirectory() as folder:
                 process = subprocess.Popen(
@@ -101,10 +102,13 @@ class ShapeTest(unittest.TestCase):
                     stderr=subprocess.PIPE, env=environment(TMPDIR=folder))
                 time.sleep(delay)
                 process.send_signal(signal.SIGINT)
-                output, error = process.communicate(timeout=240)
-                self.assertEqual(process.returncode, 130, error)
+                output, error = process.communicate(timeout=2 * WAIT)
+                # The bare signal: it had not yet begun, on a slow machine.
+                self.assertIn(process.returncode, (130, -signal.SIGINT), error)
+                codes.append(process.returncode)
                 self.assertEqual(output, b"")
                 self.assertEqual(os.listdir(folder), [])
+        self.assertIn(130, codes)
 
     def test_a_temporary_folder_that_is_not_there(self):
         done = run("bench", "--shape", "0.8b", "--format", "q2", env={"TMPDIR": "/nowhere/at/all"})

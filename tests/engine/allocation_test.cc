@@ -25,22 +25,31 @@ void* Allocate(std::size_t size, std::size_t alignment) {
 
 }  // namespace
 
-void* operator new(std::size_t size) { return Allocate(size, 1); }
-void* operator new[](std::size_t size) { return Allocate(size, 1); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
+// Not inlined: GCC would see one of a pair without the other, and warn of a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) { return Allocate(size, 1); }
+[[gnu::noinline]] void* operator new[](std::size_t size) { return Allocate(size, 1); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
 }
-void* operator new[](std::size_t size, std::align_val_t alignment) {
+[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace verbatim::testing {
 namespace {
@@ -114,7 +123,7 @@ TEST(Allocation, SampledStepsAllocateNothing) {
 TEST(Allocation, TheCounterCounts) {
   allocations = 0;
   counting = true;
-  delete new int;
+  ::operator delete(::operator new(1));  // a new-expression may be optimised away
   counting = false;
   EXPECT_EQ(allocations.load(), 1);
 }
