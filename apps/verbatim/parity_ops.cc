@@ -28,7 +28,8 @@ Expected<std::vector<std::string>> ReadOps(const CommandLine& line) {
     ops.emplace_back(rest.substr(0, comma));
     if (std::ranges::find(known, ops.back()) == known.end()) {
       return MakeError(StatusCode::kInvalidArgument, "--ops",
-                       fmt::format("{} between commas", fmt::join(known, ", ")), ops.back());
+                       fmt::format("{} between commas", fmt::join(known, ", ")),
+                       ops.back().empty() ? "an empty name" : ops.back());
     }
     if (comma == rest.npos) return ops;
     rest.remove_prefix(comma + 1);

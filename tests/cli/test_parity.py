@@ -1,4 +1,4 @@
-"""`verbatim parity ops` from outside: tables, JSON, exit codes, planted breaks, bad values. Not parity chain (test_contract.py)."""
+"""`verbatim parity ops` from outside: tables, JSON, exit codes, planted breaks. Not parity chain (test_contract.py), nor bad values (test_usage.py)."""
 
 import json
 import unittest
@@ -129,22 +129,7 @@ class GreedyTest(unittest.TestCase):
                 self.assertEqual(case["equal"], not vendor)
 
 
-class BadValuesTest(unittest.TestCase):
-    def test_bad_values(self):
-        for arguments, named in ((("--widths", ""), "--widths"), (("--widths", "0"), "--widths"), (("--widths", "65"), "--widths"),
-                                 (("--widths", "3-2"), "--widths"), (("--widths", "1,,2"), "--widths"),
-                                 (("--widths", "1-"), "--widths"), (("--widths", "x"), "--widths"),
-                                 (("--ops", "lineal"), "--ops"), (("--ops", ""), "--ops"), (("--ops", "linear,"), "--ops"),
-                                 (("--seeds", "0"), "--seeds"), (("--seeds", "x"), "--seeds"),
-                                 (("--target", "mmx"), "--target"), (("--contract", "off"), "--contract"),
-                                 (("--json", "--markdown"), "--markdown"), (("--model", ""), "--model"),
-                                 (("-t", "0"), "--threads")):
-            with self.subTest(arguments):
-                done = support.run("parity", "ops", *arguments)
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertEqual(done.stdout, b"")
-                self.assertTrue(done.stderr.decode().startswith(f"[{named}] expected "), done.stderr)
-
+class ErrorTest(unittest.TestCase):
     def test_a_target_that_the_processor_lacks(self):
         missing = "neon" if "avx2" in support.run_json("version")["targets"] else "avx2"
         done = support.run("parity", "ops", *NANO, "--target", missing)
