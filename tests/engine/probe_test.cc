@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/temporary_folder.h"
+#include "checkpoint/quantize.h"
 #include "engine/instrumented_engine.h"
 #include "tests/support/breaking_backend.h"
 #include "tests/support/model_harness.h"
@@ -116,6 +118,22 @@ int NumSeeds() {
 
 TEST(Probe, BytesShowEveryBreak) {
   for (const Break& planted : BreaksThatBytesShow()) ExpectCaught(planted, NanoModel(), NumSeeds());
+}
+
+// Matrices of 192 columns have three groups of 64; no model of the repository has an odd number.
+TEST(Probe, AnOddNumberOfGroupsIsMet) {
+  const auto folder = TemporaryFolder::CreateUnique("verbatim-probe-");
+  ASSERT_TRUE(folder.ok());
+  const std::filesystem::path model = folder->path() / "nano-4bit";
+  QuantizeOptions options;
+  options.model = NanoModel().string();
+  options.output = model;
+  const auto quantized = QuantizeCheckpoint(options);
+  ASSERT_TRUE(quantized.ok()) << quantized.status().message();
+  ExpectCaught({"linear:odd-groups:silent", "linear"}, model, NumSeeds());
+  // The models that have none are equal, as they should be.
+  Probed even(NanoModel(), BreakWith(*ParseBreak("linear:odd-groups")));
+  EXPECT_EQ(even.Run(1).verdict, ProbeVerdict::kEqual);
 }
 
 TEST(Probe, TheRecordShowsWhatInputsCannotMeet) {
