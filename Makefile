@@ -94,7 +94,7 @@ uninstall:  ## Remove what make install with the same PREFIX and DESTDIR writes
 ##@ More tests
 .PHONY: test-full
 test-full: build-all  ## Every test, the slow ones too
-	@$(CTEST) --test-dir build/release
+	@VERBATIM_PROBE_SEEDS=100 $(CTEST) --test-dir build/release
 
 .PHONY: asan ubsan tsan
 asan: build/asan-ubsan/build.ninja  ## Build and test with the address and undefined behaviour sanitizers

@@ -5,7 +5,7 @@ import datetime
 from report_figures import shown
 
 # The greedy mode's products as this processor has them, and as one without bf16 instructions has them: oneDNN's own switch.
-VENDOR_PATHS = (("", {}), ("with `ONEDNN_MAX_CPU_ISA=AVX512_CORE`, so that products are binary32", {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE"}))
+VENDOR_PATHS = (("", {}), ("with `DNNL_MAX_CPU_ISA=AVX512_CORE`, so that products are binary32", {"DNNL_MAX_CPU_ISA": "AVX512_CORE"}))
 
 
 def stamp(report):
