@@ -30,6 +30,8 @@ def exactness(report):
             "`verbatim bench --against greedy` loads the model twice, with the products that keep the contract and with oneDNN's, "
             "and times both in turn in one run (docs/benchmarking.md, docs/decisions/0011). oneDNN multiplies quantized weights "
             "dequantized, as it has no product with a scale per group.\n\n")
-    for run in [["-m", model] for model in tiny_models(report)] + shapes(report.arguments.exactness_shapes):
+    few = ["--prompt-tokens", "128", "--decode-tokens", "33"]  # the large shapes then take a minute or two each
+    large = [run + few for run in shapes(report.arguments.exactness_shapes)]
+    for run in [["-m", model] for model in tiny_models(report)] + large:
         text += measured(report, ["bench", *run, "--against", "greedy", "--rounds", str(report.arguments.rounds)])
     return text + stamp(report)

@@ -148,7 +148,8 @@ class ReportTest(unittest.TestCase):
         code, text, errors = self.run_report("", "exactness")
         self.assertEqual(code, 0, errors)
         for form in ("bf16", "q4"):
-            self.assertIn(f"### bench --shape 0.8b --format {form} --against greedy --rounds 5 --markdown -q\n", text)
+            self.assertIn(f"### bench --shape 0.8b --format {form} --prompt-tokens 128 --decode-tokens 33 --against greedy "
+                          "--rounds 5 --markdown -q\n", text)
         self.assertEqual(self.run_report("bench", "exactness")[0], 3)
 
     def test_unequal_arms_of_bench_give_exit_code_3(self):
