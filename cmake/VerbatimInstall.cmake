@@ -28,7 +28,7 @@ if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
   add_dependencies(verbatim_install_files verbatim_made)
 endif()
 
-install(FILES LICENSE THIRD_PARTY.md docs/cli.md docs/cpp_api.md docs/contract.md docs/numerics.md
+install(FILES LICENSE THIRD_PARTY.md docs/cli.md docs/measuring.md docs/cpp_api.md docs/contract.md docs/numerics.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # A sanitizer's runtime has to be in the program that loads the library, so those builds have none.

@@ -7,7 +7,15 @@ set -u
 readonly MIN_CARGO="1.85"  # the edition 2024 crates behind src/text/ffi need it
 readonly MIN_GCC=12        # Debian 12's; C++20 with <span>, <bit>, constexpr std::vector
 readonly MIN_CLANG=16      # the first that compiles libstdc++ 12's <ranges>
-readonly BUILD_PACKAGES="ca-certificates ccache cmake libcli11-dev libdnnl-dev libedit-dev libfmt-dev libgmock-dev libgtest-dev \
+# Headers alone, 1.74 or newer; the versions' packages exclude each other, so what is there stays.
+boost_package() {
+  local installed
+  installed="$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 'libboost[0-9]*-dev' 2>/dev/null |
+    grep -oE '^installed libboost[0-9]+\.[0-9]+-dev$' | head -n 1)"
+  printf '%s' "${installed#installed }"
+  [[ -n "$installed" ]] || printf 'libboost-dev'
+}
+readonly BUILD_PACKAGES="ca-certificates ccache cmake $(boost_package) libcli11-dev libdnnl-dev libedit-dev libfmt-dev libgmock-dev libgtest-dev \
 libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
 # The last four: tests/install asks the shells and the man page's readers themselves, and skips those that are not there.
 readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19 fish groff-base mandoc zsh"

@@ -83,7 +83,7 @@ double Clamped(double value, double low, double high) { return std::clamp(value,
 std::string RatePlot(const std::vector<RateRow>& rows, bool percent) {
   const double unit = percent ? 100 : 1000;
   constexpr double kRowHeight = 46;
-  constexpr double kLabels = 72;
+  constexpr double kLabels = 84;
   double low = 1e300;
   double high = 0;
   for (const RateRow& row : rows) {
@@ -154,7 +154,9 @@ std::string GapPlot(const GapHistogram& all, const GapHistogram& at_flips,
     last = bin;
     top = std::max({top, share(all, bin), share(at_flips, bin)});
   }
-  top = 4 * NiceStep(top / 4);
+  const double tick = NiceStep(top / 4);
+  const int ticks = static_cast<int>(std::ceil(top / tick - 1e-9));
+  top = tick * ticks;
   const double bottom = kHeight - kBottom;
   const double step = (kWidth - kLeft - kRight) / static_cast<double>(last - first + 1);
   const auto x = [&](size_t bin) { return kLeft + step * static_cast<double>(bin - first); };
@@ -162,8 +164,8 @@ std::string GapPlot(const GapHistogram& all, const GapHistogram& at_flips,
   std::string svg = Open(kHeight, "histogram of top-2 gaps");
   const std::string flips = at_flips.total() > 0 ? "flips" : "flips (none seen)";
   svg += Legend({"all positions", flips});
-  for (int i = 0; i <= 4; ++i) {
-    const double value = top * i / 4;
+  for (int i = 0; i <= ticks; ++i) {
+    const double value = tick * i;
     svg += Line(kLeft, y(value), kWidth - kRight, y(value), "grid");
     svg += Text(kLeft - 6, y(value) + 4, "end", fmt::format("{:.3g} %", 100 * value));
   }
@@ -208,7 +210,9 @@ std::string SurvivalPlot(const std::vector<SurvivalSeries>& series, int64_t long
   for (const SurvivalSeries& one : series) {
     low = std::min(low, one.steps.empty() ? floor_of(one) : one.steps.back().band.low);
   }
-  low = std::max(0.0, std::floor(low * 10 - 1e-9) / 10);
+  const double tick = NiceStep(std::max(1 - low, 0.01) / 4);
+  const int ticks = static_cast<int>(std::ceil((1 - low) / tick - 1e-9));
+  low = std::max(0.0, 1 - tick * std::max(ticks, 1));
   const double bottom = kHeight - kBottom;
   const auto x = [&](double time) {
     return kLeft + (kWidth - kLeft - kRight) * time / static_cast<double>(longest);
@@ -220,10 +224,12 @@ std::string SurvivalPlot(const std::vector<SurvivalSeries>& series, int64_t long
   std::vector<std::string> labels;
   for (const SurvivalSeries& one : series) labels.push_back(one.label);
   svg += Legend(labels);
-  for (int i = 0; i <= 4; ++i) {
-    const double value = low + (1 - low) * i / 4;
+  for (double value = 1; value > low - 1e-9; value -= tick) {
     svg += Line(kLeft, y(value), kWidth - kRight, y(value), "grid");
-    svg += Text(kLeft - 6, y(value) + 4, "end", fmt::format("{:.3g} %", 100 * value));
+    svg += Text(kLeft - 6, y(value) + 4, "end",
+                fmt::format("{:.3g} %", std::round(1000 * value) / 10));
+  }
+  for (int i = 0; i <= 4; ++i) {
     const double time = std::round(static_cast<double>(longest) * i / 4);
     svg += Text(x(time), bottom + 16, i == 4 ? "end" : "middle", fmt::format("{:.0f}", time));
   }

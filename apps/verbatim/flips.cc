@@ -68,7 +68,7 @@ class Remaining {
   std::string Of(double fraction, const std::string& what) const {
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
     // Before that the pace is a guess.
-    if (passed.count() < 1 || fraction < 0.01) return what;
+    if (passed.count() < 1 || fraction < 0.001) return what;
     const double left = passed.count() * (1 - fraction) / fraction;
     if (left < 90) return fmt::format("{}, {:.0f} s left", what, left);
     if (left < 5400) return fmt::format("{}, {:.0f} min left", what, left / 60);

@@ -11,28 +11,39 @@
 namespace verbatim::cli {
 namespace {
 
+// Greedy mode promises no bytes: a difference there is a figure, not a fault.
+bool Promised(const FlipReport& report) { return report.info.contract != ContractMode::kGreedy; }
+
 int64_t Flips(const TeacherForced& forced) {
   int64_t flips = 0;
   for (const WidthFlips& width : forced.widths) flips += width.flips.events;
   return flips;
 }
 
-// Rows that can be compared: of the width with most flips, which is what a user may meet.
+std::string WidthsOf(const TeacherForced& forced) {
+  std::string list;
+  for (const WidthFlips& width : forced.widths) {
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", width.width);
+  }
+  return list;
+}
+
+// The width with most flips, which is what a user may meet.
 const WidthFlips& Worst(const TeacherForced& forced) {
   return *std::ranges::max_element(forced.widths, {},
                                    [](const WidthFlips& width) { return width.flips.events; });
 }
 
 void AddHeadline(const FlipReport& report, Page& page) {
-  page.tone = report.AnyDifference() ? Tone::kBad : Tone::kGood;
+  page.tone = !report.AnyDifference() ? Tone::kGood : Promised(report) ? Tone::kBad : Tone::kPlain;
   if (report.forced) {
     const TeacherForced& forced = *report.forced;
     const WidthFlips& worst = Worst(forced);
     page.headline = fmt::format("{} of {}", Grouped(worst.flips.events), Grouped(forced.positions));
     page.caption =
         worst.flips.events == 0
-            ? fmt::format("positions flip at any width of {}: the rate is at most {} (3/n, 95 %)",
-                          forced.widths.size(), Percent(worst.flips.zero_bound.value_or(1)))
+            ? fmt::format("positions flip, of widths {}: the rate is at most {} (3/n, 95 %)",
+                          WidthsOf(forced), Percent(worst.flips.zero_bound.value_or(1)))
             : fmt::format("positions flip at width {}: {}, interval {} (95 %)", worst.width,
                           Percent(worst.flips.rate), PercentInterval(worst.flips));
     return;
@@ -54,7 +65,7 @@ void AddHeadline(const FlipReport& report, Page& page) {
 
 void AddForcedFindings(const FlipReport& report, Page& page) {
   const TeacherForced& forced = *report.forced;
-  const bool promised = report.info.contract != ContractMode::kGreedy;
+  const bool promised = Promised(report);
   int64_t bytes = 0;
   int64_t bugs = 0;
   for (const WidthFlips& width : forced.widths) {
@@ -89,7 +100,7 @@ void AddForcedFindings(const FlipReport& report, Page& page) {
   }
 }
 
-void AddRunningFindings(const FreeRunning& running, Page& page) {
+void AddRunningFindings(const FreeRunning& running, bool promised, Page& page) {
   if (!running.not_run.empty()) {
     page.findings.push_back({Tone::kWarning, "Free-running was not measured: " + running.not_run});
     return;
@@ -108,16 +119,17 @@ void AddRunningFindings(const FreeRunning& running, Page& page) {
                                        arm.width)});
     }
   }
+  const Tone difference = promised || bugs > 0 ? Tone::kBad : Tone::kPlain;
   const int64_t runs = running.prompts * static_cast<int64_t>(running.arms.size());
   if (divergences == 0) {
     page.findings.push_back(
-        {bytes == 0 ? Tone::kGood : Tone::kBad,
+        {bytes == 0 ? Tone::kGood : difference,
          fmt::format("None of {} runs with speculation parts from classic decode{}.", Grouped(runs),
                      bytes == 0 ? ", in tokens or in the logits' bytes"
                                 : fmt::format(", but {} have other logits", Grouped(bytes)))});
   } else {
     page.findings.push_back(
-        {Tone::kBad, fmt::format("{} of {} runs with speculation part from classic decode{}.",
+        {difference, fmt::format("{} of {} runs with speculation part from classic decode{}.",
                                  Grouped(divergences), Grouped(runs),
                                  bugs > 0 ? fmt::format(", {} of them at a gap that is a state bug",
                                                         Grouped(bugs))
@@ -244,7 +256,7 @@ Page FlipPage(const FlipReport& report, std::span<const FlipPrompt> prompts) {
     AddForcedTables(forced, prompts, page);
   }
   if (report.running) {
-    AddRunningFindings(*report.running, page);
+    AddRunningFindings(*report.running, Promised(report), page);
     AddRunningTables(*report.running, prompts, page);
   }
   return page;

@@ -29,7 +29,7 @@ void AddSpeculationFindings(const RemoteReport& report, Page& page) {
   switch (candidate.verdict) {
     case DraftVerdict::kRan:
       page.findings.push_back(
-          {Tone::kGood, fmt::format("The candidate did speculate: {} drafts{}.", Drafts(candidate),
+          {Tone::kGood, fmt::format("The candidate did speculate, drafts: {}{}.", Drafts(candidate),
                                     candidate.drafts_from_metrics
                                         ? ", by its metrics, which also count others' requests"
                                         : "")});
@@ -45,8 +45,8 @@ void AddSpeculationFindings(const RemoteReport& report, Page& page) {
                                "answers nor at /metrics."});
   }
   if (baseline.verdict == DraftVerdict::kRan) {
-    page.findings.push_back(
-        {Tone::kWarning, fmt::format("The baseline speculates too: {} drafts.", Drafts(baseline))});
+    page.findings.push_back({Tone::kWarning, fmt::format("The baseline speculates too, drafts: {}.",
+                                                         Drafts(baseline))});
   }
   if (report.logprobs_off) {
     page.findings.push_back({Tone::kWarning,

@@ -118,7 +118,7 @@ class FlipsTest(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
     def test_a_person_sees_the_remaining_time(self):
-        with TerminalSession([BINARY, "flips", "-m", NANO, "--positions", "1000000"]) as session:
+        with TerminalSession([BINARY, "flips", "-m", NANO, "--positions", "100000"]) as session:
             session.expect("sampling texts")
             session.expect(" left")
             session.type("\x03")
