@@ -11,6 +11,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
+from test_contract import run as run_breakable
 from support import BINARY, NANO, environment, run, run_json
 from terminal_session import TerminalSession
 
@@ -123,6 +124,26 @@ class FlipsTest(unittest.TestCase):
             session.expect(" left")
             session.type("\x03")
             self.assertEqual(session.wait(), 130)
+
+
+class PlantedBreakTest(unittest.TestCase):
+    """A kernel with another order for several rows: the negative control of all of the above."""
+
+    def test_exact_finds_it_and_strict_does_not_start(self):
+        done = run_breakable("flips", *QUICK, "--json", planted="linear:silent")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertTrue(report["any_difference"])
+        for width in report["teacher_forced"]["widths"]:
+            self.assertGreater(width["byte_differences"], 0)
+        self.assertEqual(run_breakable("flips", *QUICK, "--contract", "strict", planted="linear").returncode, 3)
+
+    def test_greedy_reports_it(self):
+        done = run_breakable("flips", *QUICK, "--contract", "greedy", "--json", planted="linear:silent")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertGreater(report["teacher_forced"]["gap_change"]["p99"], 0)
+        self.assertEqual(sum(width["state_bugs"] for width in report["teacher_forced"]["widths"]), 0)
 
 
 if __name__ == "__main__":
