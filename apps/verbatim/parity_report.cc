@@ -27,12 +27,15 @@ std::string Ranges(const std::vector<int>& widths) {
   return text;
 }
 
-// The first width that is not equal, and the one with most differences.
+// The first width whose bytes differ, and the one with most that do; else the first by another
+// route.
 std::vector<const WidthParity*> WidthsToExplain(const OpParityCase& one) {
+  const ParityVerdict sought =
+      DifferingBytes(one) != 0 ? ParityVerdict::kDiffers : ParityVerdict::kRoute;
   const WidthParity* first = nullptr;
   const WidthParity* worst = nullptr;
   for (const WidthParity& width : one.widths) {
-    if (width.verdict() == ParityVerdict::kEqual) continue;
+    if (width.verdict() != sought) continue;
     if (first == nullptr) first = worst = &width;
     if (width.differing_bytes() > worst->differing_bytes()) worst = &width;
   }

@@ -127,7 +127,8 @@ struct SummaryLine {
   }
   bool SameBut(const SummaryLine& other) const {
     return first->op == other.first->op && first->model == other.first->model &&
-           outcomes == other.outcomes && orders == other.orders && shapes == other.shapes;
+           differing + other.differing == 0 && outcomes == other.outcomes &&
+           orders == other.orders && shapes == other.shapes;
   }
 };
 

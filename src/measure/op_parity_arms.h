@@ -71,6 +71,11 @@ void FillInputs(uint64_t stream, int seed, int64_t row, std::span<float> values)
 // [rows, width]
 std::vector<float> RandomInputs(uint64_t stream, int seed, int64_t rows, int64_t width);
 
+// A counter of RandomWord for the index-th number of a seed.
+inline uint64_t CounterOf(int seed, int index) {
+  return (static_cast<uint64_t>(seed) << 32) | static_cast<uint32_t>(index);
+}
+
 // Multipliers near 1, as norms have them.
 std::vector<float> RandomNormWeight(uint64_t stream, int64_t width);
 

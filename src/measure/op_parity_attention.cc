@@ -209,9 +209,8 @@ Status RunRopeAndCache(CaseRun& run, const AttentionShape& shape, float eps) {
                         single_cache.Bytes(run.backend), fmt::format("{} rows", width));
       if (width == 1) continue;
 
-      const int accepted = static_cast<int>(
-          RandomWord(kAccepted, static_cast<uint64_t>(seed * kMaxParityWidth + width)) %
-          static_cast<uint64_t>(width - 1));
+      const int accepted = static_cast<int>(RandomWord(kAccepted, CounterOf(seed, width)) %
+                                            static_cast<uint64_t>(width - 1));
       const int kept = 1 + accepted;
       // Both go on with the row behind the block's last, whose values nobody has written yet.
       const std::vector<std::byte> ahead = single_cache.Bytes(run.backend);
@@ -258,12 +257,12 @@ void AddAttentionCases(const ModelShapes& model, const Budget& budget, const Wan
     const std::string heads =
         fmt::format("{} heads of {}, {} KV heads", HeadsOf(shape.num_heads, whole.num_heads),
                     shape.head_dim, HeadsOf(shape.num_kv_heads, whole.num_kv_heads));
-    const auto add = [&](std::string op, std::string text, auto run) {
+    const auto add = [&](const std::string& op, const std::string& text, auto run) {
       if (!wanted(op)) return;
-      cases.push_back({.description = {.op = std::move(op),
+      cases.push_back({.description = {.op = op,
                                        .model = model.name,
                                        .what = shape.name.empty() ? "attention" : shape.name,
-                                       .shape = std::move(text)},
+                                       .shape = text},
                        .needs = needs,
                        .run = std::move(run)});
     };

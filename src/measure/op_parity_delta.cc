@@ -31,8 +31,7 @@ std::vector<Pattern> PatternsOf(int width, int max_drafts, int seed) {
   patterns.push_back({certain, drafts});
   patterns.push_back({certain, 0});
   if (drafts == 1) return patterns;
-  const uint64_t random =
-      RandomWord(kAccepted, static_cast<uint64_t>(seed * kMaxParityWidth + width));
+  const uint64_t random = RandomWord(kAccepted, CounterOf(seed, width));
   patterns.push_back({certain, 1 + static_cast<int>(random % static_cast<uint64_t>(drafts - 1))});
   return patterns;
 }

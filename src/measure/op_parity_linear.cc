@@ -167,9 +167,10 @@ Status RunEmbed(CaseRun& run, const MatrixShape& shape, const WeightFormat& form
                             DeviceVector::Zeros(run.backend, run.max_width * width));
   for (int seed = 0; seed < run.num_seeds; ++seed) {
     std::vector<int32_t> ids;
+    ids.reserve(static_cast<size_t>(run.max_width));
     for (int row = 0; row < run.max_width; ++row) {
-      const auto counter = static_cast<uint64_t>(seed * run.max_width + row);
-      ids.push_back(static_cast<int32_t>(RandomWord(kIds, counter) % static_cast<uint64_t>(rows)));
+      ids.push_back(static_cast<int32_t>(RandomWord(kIds, CounterOf(seed, row)) %
+                                         static_cast<uint64_t>(rows)));
     }
     CompareRows(run, seed, Element::kF32, width * kFloatBytes,
                 [&](int first, int count, std::byte* out) {

@@ -228,12 +228,10 @@ std::string LogitsOf(int64_t used, int64_t all) {
 void AddRowCases(const ModelShapes& model, const Budget& budget, const Wanted& wanted,
                  std::vector<Case>& cases) {
   if (model.hidden_size == 0) return;
-  const auto add = [&](std::string op, std::string what, std::string shape, auto run) {
+  const auto add = [&](const std::string& op, const std::string& what, const std::string& shape,
+                       auto run) {
     if (!wanted(op)) return;
-    cases.push_back({.description = {.op = std::move(op),
-                                     .model = model.name,
-                                     .what = std::move(what),
-                                     .shape = std::move(shape)},
+    cases.push_back({.description = {.op = op, .model = model.name, .what = what, .shape = shape},
                      .needs = {},
                      .run = std::move(run)});
   };
@@ -264,11 +262,11 @@ void AddHostCases(const ModelShapes& model, const Wanted& wanted, std::vector<Ca
   // 8 times as fast.
   constexpr int64_t kMaxHostLogits = 32768;
   const int64_t logits = std::min(model.vocab_size, kMaxHostLogits);
-  const auto add = [&](std::string op, std::string what, auto run) {
+  const auto add = [&](const std::string& op, const std::string& what, auto run) {
     if (!wanted(op)) return;
-    cases.push_back({.description = {.op = std::move(op),
+    cases.push_back({.description = {.op = op,
                                      .model = model.name,
-                                     .what = std::move(what),
+                                     .what = what,
                                      .shape = LogitsOf(logits, model.vocab_size)},
                      .needs = {},
                      .run = std::move(run)});
