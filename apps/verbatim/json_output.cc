@@ -7,8 +7,6 @@
 #include <charconv>
 #include <string>
 
-#include <charconv>
-
 #include "apps/verbatim/json_writer.h"
 
 namespace verbatim::cli {
