@@ -107,7 +107,7 @@ class ChainParity {
 };
 
 Status ChainParity::CheckOptions() {
-  const auto refuse = [](std::string_view option, std::string expected, int64_t received) {
+  const auto refuse = [](std::string_view option, const std::string& expected, int64_t received) {
     return MakeError(StatusCode::kInvalidArgument, option, expected, fmt::format("{}", received));
   };
   if (options_.num_tokens < 1 || options_.num_tokens > kMaxTokens) {

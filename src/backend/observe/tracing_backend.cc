@@ -103,10 +103,10 @@ void TracingBackend::AddKeysAndValues(const ops::RopeAndCacheArgs& args, TracedC
     for (int j = 0; j < rows.num_rows; ++j) {
       const int slot = rows.first_slot + j;
       const int in_page = slot % ops::kPageSlots;
-      const std::byte* page =
-          args.cache.pages +
-          static_cast<size_t>(rows.pages[slot / ops::kPageSlots]) * layout.page_bytes();
-      uint64_t& digest = call.rows[static_cast<size_t>(rows.first_row + j)];
+      const auto page_id = static_cast<size_t>(rows.pages[slot / ops::kPageSlots]);
+      const std::byte* page = args.cache.pages + page_id * layout.page_bytes();
+      const auto row = static_cast<size_t>(rows.first_row) + static_cast<size_t>(j);
+      uint64_t& digest = call.rows[row];
       for (int head = 0; head < layout.num_kv_heads; ++head) {
         for (int d = 0; d < layout.head_dim; ++d) {
           for (const size_t offset :
