@@ -222,6 +222,7 @@ std::string SurvivalPlot(const std::vector<SurvivalSeries>& series, int64_t long
   };
   std::string svg = Open(kHeight, "share of prompts still equal, by output token");
   std::vector<std::string> labels;
+  labels.reserve(series.size());
   for (const SurvivalSeries& one : series) labels.push_back(one.label);
   svg += Legend(labels);
   for (double value = 1; value > low - 1e-9; value -= tick) {
@@ -244,9 +245,8 @@ std::string SurvivalPlot(const std::vector<SurvivalSeries>& series, int64_t long
       const double at = x(static_cast<double>(step.time));
       curve += fmt::format("H{:.1f}V{:.1f}", at, y(step.survival));
       upper += fmt::format("H{:.1f}V{:.1f}", at, y(step.band.high));
-      lower =
-          fmt::format("L{0:.1f} {1:.1f}L{0:.1f} {2:.1f}", at, y(step.band.low), y(previous_low)) +
-          lower;
+      lower.insert(0, fmt::format("L{0:.1f} {1:.1f}L{0:.1f} {2:.1f}", at, y(step.band.low),
+                                  y(previous_low)));
       previous_low = step.band.low;
     }
     const double end = x(static_cast<double>(longest));

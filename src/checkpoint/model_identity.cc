@@ -69,7 +69,7 @@ std::string TensorManifest(std::vector<NamedTensor> tensors, int num_threads,
   std::vector<size_t> largest_first(tensors.size());
   std::iota(largest_first.begin(), largest_first.end(), size_t{0});
   const auto size_of = [&](size_t i) { return tensors[i].info->data.size(); };
-  std::ranges::stable_sort(largest_first, std::ranges::greater(), size_of);
+  std::ranges::sort(largest_first, std::ranges::greater(), size_of);
   size_t total = 0;
   for (const size_t i : largest_first) total += size_of(i);
 

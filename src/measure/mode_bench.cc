@@ -27,6 +27,7 @@ Agreement Compare(const Result& a, const Result& b) {
 
 std::vector<double> Ratios(std::span<const double> above, std::span<const double> below) {
   std::vector<double> ratios;
+  ratios.reserve(above.size());
   for (size_t i = 0; i < above.size(); ++i) ratios.push_back(above[i] / below[i]);
   return ratios;
 }

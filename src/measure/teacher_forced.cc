@@ -88,7 +88,7 @@ TeacherForced FlipTally::Report(uint64_t seed) const {
       width.state_bugs += flip.state_bug ? 1 : 0;
       if (listed++ < kMaxFlipsListed) report.flips.push_back(flip);
     }
-    report.widths.push_back(std::move(width));
+    report.widths.push_back(width);
   }
   return report;
 }
