@@ -11,7 +11,7 @@ readonly MIN_CLANG=16      # the first that compiles libstdc++ 12's <ranges>
 boost_package() {
   local installed
   installed="$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 'libboost[0-9]*-dev' 2>/dev/null |
-    grep -oE '^installed libboost[0-9]+\.[0-9]+-dev$' | head -n 1)"
+    grep -m 1 -oE '^installed libboost[0-9]+\.[0-9]+-dev$')"
   printf '%s' "${installed#installed }"
   [[ -n "$installed" ]] || printf 'libboost-dev'
 }
