@@ -347,6 +347,8 @@ def parse_arguments():
     parser.add_argument("--update", action="store_true", help="with --only: measure these sections of the file again, keep the others")
     parser.add_argument("--positions", type=int, default=300_000, help="of the flip rate in exact mode")
     parser.add_argument("--greedy-positions", type=int, default=50_000, help="of the flip rate in greedy mode")
+    parser.add_argument("--greedy-isa", default="AVX2", help="DNNL_MAX_CPU_ISA of the flip rate in greedy mode; may be empty")
+    parser.add_argument("--flip-widths", default="2,4,8,16", help="of the flip rate's blocks")
     parser.add_argument("--models", default="tiny-qwen35-4bit,tiny-qwen35,nano-qwen35", help="names, comma-separated")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--pairs", type=int, default=5)
