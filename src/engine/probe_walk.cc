@@ -11,11 +11,10 @@ namespace {
 
 constexpr double kWalkShare = 0.4;  // of the budget; starting and comparing states takes the rest
 constexpr int kPromptTokens = 3;
-// Widths when a row is so slow that not every width can be walked: the largest, the first with a
-// ninth row, the smallest.
-constexpr int kFewWidths[] = {16, 9, 2};
+// Widths when a row is so slow that not every width can be walked: the largest and the smallest.
+constexpr int kFewWidths[] = {16, 2};
 // Rows of the block whose records fold_records folds: more than eight of them.
-constexpr int kLastBlock = 12;
+constexpr int kLastBlock = 10;
 
 class WalkProbe {
  public:
