@@ -246,6 +246,11 @@ std::vector<float> RandomInputs(uint64_t stream, int seed, int64_t rows, int64_t
   return values;
 }
 
+Expected<DeviceVector> DeviceInputs(ops::Backend& backend, uint64_t stream, int seed, int64_t rows,
+                                    int64_t width) {
+  return DeviceVector::From(backend, RandomInputs(stream, seed, rows, width));
+}
+
 std::vector<float> RandomNormWeight(uint64_t stream, int64_t width) {
   std::vector<float> values(static_cast<size_t>(width));
   for (size_t i = 0; i < values.size(); ++i) values[i] = RandomFloat(stream, i, 0.5f, 1.5f);

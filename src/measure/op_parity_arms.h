@@ -13,6 +13,7 @@
 
 #include "base/sha256.h"
 #include "measure/op_parity.h"
+#include "model/device_vector.h"
 #include "ops/backend.h"
 
 namespace verbatim::parity {
@@ -70,6 +71,9 @@ void CompareRows(CaseRun& run, int seed, Element element, int64_t row_bytes, con
 void FillInputs(uint64_t stream, int seed, int64_t row, std::span<float> values);
 // [rows, width]
 std::vector<float> RandomInputs(uint64_t stream, int seed, int64_t rows, int64_t width);
+// The same in the backend's memory. Errors: those of Allocate.
+Expected<DeviceVector> DeviceInputs(ops::Backend& backend, uint64_t stream, int seed, int64_t rows,
+                                    int64_t width);
 
 // A counter of RandomWord for the index-th number of a seed.
 inline uint64_t CounterOf(int seed, int index) {

@@ -70,13 +70,11 @@ Status RunAttention(CaseRun& run, const AttentionShape& shape) {
                             DeviceVector::Zeros(run.backend, run.max_width * width));
   for (int seed = 0; seed < run.num_seeds; ++seed) {
     VERBATIM_ASSIGN_OR_RETURN(const Cache cache, Cache::Create(run.backend, shape, seed));
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector q,
-        DeviceVector::From(run.backend, RandomInputs(kQ, seed, run.max_width, width)));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector q,
+                              DeviceInputs(run.backend, kQ, seed, run.max_width, width));
     // Rows of [head][query | gate], as the projection leaves them.
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector query_gate,
-        DeviceVector::From(run.backend, RandomInputs(kK, seed, run.max_width, 2 * width)));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector query_gate,
+                              DeviceInputs(run.backend, kK, seed, run.max_width, 2 * width));
     CompareRows(run, seed, Element::kF32, width * kFloatBytes,
                 [&](int first, int count, std::byte* host) {
                   const ops::SequenceRows rows[] = {Rows(seed, first, count)};
@@ -117,12 +115,9 @@ class Rope {
   }
   Status SetSeed(ops::Backend& backend, int seed, int max_rows) {
     seed_ = seed;
-    VERBATIM_ASSIGN_OR_RETURN(
-        q_, DeviceVector::From(backend, RandomInputs(kQ, seed, max_rows, q_width())));
-    VERBATIM_ASSIGN_OR_RETURN(
-        k_, DeviceVector::From(backend, RandomInputs(kK, seed, max_rows, k_width())));
-    VERBATIM_ASSIGN_OR_RETURN(
-        v_, DeviceVector::From(backend, RandomInputs(kV, seed, max_rows, k_width())));
+    VERBATIM_ASSIGN_OR_RETURN(q_, DeviceInputs(backend, kQ, seed, max_rows, q_width()));
+    VERBATIM_ASSIGN_OR_RETURN(k_, DeviceInputs(backend, kK, seed, max_rows, k_width()));
+    VERBATIM_ASSIGN_OR_RETURN(v_, DeviceInputs(backend, kV, seed, max_rows, k_width()));
     return {};
   }
   int64_t out_width() const { return int64_t{shape_.num_heads} * shape_.head_dim; }

@@ -64,12 +64,9 @@ class Layer {
   }
   Status SetSeed(ops::Backend& backend, int seed, int rows) {
     const auto width = static_cast<int64_t>(layout_.conv_dim());
-    VERBATIM_ASSIGN_OR_RETURN(mixed_,
-                              DeviceVector::From(backend, RandomInputs(kMixed, seed, rows, width)));
-    VERBATIM_ASSIGN_OR_RETURN(
-        a_, DeviceVector::From(backend, RandomInputs(kA, seed, rows, layout_.num_value_heads)));
-    VERBATIM_ASSIGN_OR_RETURN(
-        b_, DeviceVector::From(backend, RandomInputs(kB, seed, rows, layout_.num_value_heads)));
+    VERBATIM_ASSIGN_OR_RETURN(mixed_, DeviceInputs(backend, kMixed, seed, rows, width));
+    VERBATIM_ASSIGN_OR_RETURN(a_, DeviceInputs(backend, kA, seed, rows, layout_.num_value_heads));
+    VERBATIM_ASSIGN_OR_RETURN(b_, DeviceInputs(backend, kB, seed, rows, layout_.num_value_heads));
     return {};
   }
 

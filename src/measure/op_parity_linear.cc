@@ -120,12 +120,10 @@ Status RunLinear(CaseRun& run, const MatrixShape& shape, const WeightFormat& for
   VERBATIM_ASSIGN_OR_RETURN(const DeviceVector first_few,
                             DeviceVector::Zeros(run.backend, run.max_width * few));
   for (int seed = 0; seed < run.num_seeds; ++seed) {
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector x,
-        DeviceVector::From(run.backend, RandomInputs(kX, seed, run.max_width, inputs)));
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector residual,
-        DeviceVector::From(run.backend, RandomInputs(kResidual, seed, run.max_width, few)));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector x,
+                              DeviceInputs(run.backend, kX, seed, run.max_width, inputs));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector residual,
+                              DeviceInputs(run.backend, kResidual, seed, run.max_width, few));
     const int64_t outputs = both ? rows + few : rows;
     CompareRows(
         run, seed, Element::kF32, outputs * kFloatBytes, [&](int first, int count, std::byte* out) {

@@ -38,9 +38,8 @@ Status RunRmsNorm(CaseRun& run, int64_t width, float eps) {
   VERBATIM_ASSIGN_OR_RETURN(const DeviceVector out,
                             DeviceVector::Zeros(run.backend, run.max_width * width));
   for (int seed = 0; seed < run.num_seeds; ++seed) {
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector x,
-        DeviceVector::From(run.backend, RandomInputs(kX, seed, run.max_width, width)));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector x,
+                              DeviceInputs(run.backend, kX, seed, run.max_width, width));
     CompareCalls(run, seed, Element::kF32, width * kFloatBytes, out.data(),
                  [&](int first, int count) {
                    run.backend.RmsNorm({.x = x.data() + first * width,
@@ -63,12 +62,10 @@ Status RunGatedNorm(CaseRun& run, int num_heads, int head_dim, float eps) {
   VERBATIM_ASSIGN_OR_RETURN(const DeviceVector out,
                             DeviceVector::Zeros(run.backend, run.max_width * width));
   for (int seed = 0; seed < run.num_seeds; ++seed) {
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector x,
-        DeviceVector::From(run.backend, RandomInputs(kX, seed, run.max_width, width)));
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector z,
-        DeviceVector::From(run.backend, RandomInputs(kZ, seed, run.max_width, width)));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector x,
+                              DeviceInputs(run.backend, kX, seed, run.max_width, width));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector z,
+                              DeviceInputs(run.backend, kZ, seed, run.max_width, width));
     CompareCalls(run, seed, Element::kF32, width * kFloatBytes, out.data(),
                  [&](int first, int count) {
                    run.backend.GatedNorm({.x = x.data() + first * width,
@@ -88,12 +85,10 @@ Status RunSiluMul(CaseRun& run, int64_t width) {
   VERBATIM_ASSIGN_OR_RETURN(const DeviceVector out,
                             DeviceVector::Zeros(run.backend, run.max_width * width));
   for (int seed = 0; seed < run.num_seeds; ++seed) {
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector gate,
-        DeviceVector::From(run.backend, RandomInputs(kX, seed, run.max_width, width)));
-    VERBATIM_ASSIGN_OR_RETURN(
-        const DeviceVector up,
-        DeviceVector::From(run.backend, RandomInputs(kZ, seed, run.max_width, width)));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector gate,
+                              DeviceInputs(run.backend, kX, seed, run.max_width, width));
+    VERBATIM_ASSIGN_OR_RETURN(const DeviceVector up,
+                              DeviceInputs(run.backend, kZ, seed, run.max_width, width));
     CompareCalls(run, seed, Element::kF32, width * kFloatBytes, out.data(),
                  [&](int first, int count) {
                    run.backend.SiluMul({.gate = gate.data() + first * width,

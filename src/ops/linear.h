@@ -13,6 +13,7 @@
 #ifndef VERBATIM_OPS_LINEAR_H_
 #define VERBATIM_OPS_LINEAR_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -47,6 +48,12 @@ struct LinearTask {
   // Computes the first outputs alone, in the way of the whole: a multiple of 16; 0: all. Probes of
   // large matrices.
   int64_t num_outputs = 0;
+
+  // Outputs of a row that are computed.
+  int64_t width() const {
+    const int64_t all = weights->out_features();
+    return num_outputs == 0 ? all : std::min(all, num_outputs);
+  }
 };
 
 // Several linears of one input: the activations are quantized once per distinct group size.

@@ -68,13 +68,11 @@ class BreakingBackend : public ForwardingBackend {
   void Linear(const ops::LinearArgs& args) override {
     std::vector<Rows> outputs;
     for (const ops::LinearTask& task : args.tasks) {
-      const int64_t all = task.weights->out_features();
-      const int64_t width = task.num_outputs == 0 ? all : std::min(all, task.num_outputs);
       const int group = task.weights->format().type == WeightType::kAffine
                             ? task.weights->format().group_size
                             : 32;
-      outputs.push_back(
-          {task.out, args.num_rows, width, task.out_stride, task.weights->in_features() / group});
+      outputs.push_back({task.out, args.num_rows, task.width(), task.out_stride,
+                         task.weights->in_features() / group});
     }
     Call(ops::Op::kLinear, [&] { inner().Linear(args); }, outputs);
   }

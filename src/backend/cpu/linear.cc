@@ -35,13 +35,7 @@ const PackedLinear& Packed(const ops::PreparedLinear* weights) {
   return static_cast<const PackedLinear&>(*weights);  // a backend gets only what it prepared
 }
 
-// Of one task; fewer than the matrix has when the task asks for the first ones alone.
-int64_t NumOutputs(const ops::LinearTask& task) {
-  const int64_t all = task.weights->out_features();
-  VERBATIM_CHECK(task.num_outputs % kTileOutputs == 0);
-  return task.num_outputs == 0 ? all : std::min(all, task.num_outputs);
-}
-int64_t NumTiles(const ops::LinearTask& task) { return CeilDiv(NumOutputs(task), kTileOutputs); }
+int64_t NumTiles(const ops::LinearTask& task) { return CeilDiv(task.width(), kTileOutputs); }
 
 int64_t PaddedFeatures(int64_t in_features) { return CeilDiv(in_features, kChunk) * kChunk; }
 
@@ -129,7 +123,7 @@ void LinearRunner::RunTaskTiles(const Call& call, const ops::LinearTask& task, i
     const int64_t first_output = index * kTileOutputs;
     tile.weights = weights.tile(index);
     tile.num_tiles = static_cast<int>(run);
-    tile.num_outputs = NumOutputs(task) - first_output;
+    tile.num_outputs = task.width() - first_output;
     for (int t = 0; t < rows.count; ++t) {
       const int64_t row = rows.first(t);
       if (dense) {
@@ -199,6 +193,7 @@ void LinearRunner::Run(const ops::LinearArgs& args) {
   for (const ops::LinearTask& task : args.tasks) {
     const PackedLinear& weights = Packed(task.weights);
     VERBATIM_CHECK(weights.in_features() == call.in_features);
+    VERBATIM_CHECK(task.num_outputs % kTileOutputs == 0);
     const int kind = KindOf(weights);
     if (std::find(kinds.begin(), kinds.begin() + num_kinds, kind) == kinds.begin() + num_kinds) {
       kinds[num_kinds++] = kind;

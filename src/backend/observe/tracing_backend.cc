@@ -1,7 +1,6 @@
 // Digests of rows after each op.
 #include "backend/observe/tracing_backend.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -76,9 +75,7 @@ void TracingBackend::Linear(const ops::LinearArgs& args) {
   inner().Linear(args);
   if (!recording_) return;
   for (const ops::LinearTask& task : args.tasks) {
-    const int64_t all = task.weights->out_features();
-    const int64_t width = task.num_outputs == 0 ? all : std::min(all, task.num_outputs);
-    Keep(ops::Op::kLinear, task.weights, task.out, args.num_rows, width, task.out_stride);
+    Keep(ops::Op::kLinear, task.weights, task.out, args.num_rows, task.width(), task.out_stride);
   }
 }
 

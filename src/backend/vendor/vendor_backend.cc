@@ -35,16 +35,10 @@ const VendorLinear& Prepared(const ops::PreparedLinear* weights) {
   return static_cast<const VendorLinear&>(*weights);  // a backend gets only what it prepared
 }
 
-// Of one task; fewer than the matrix has when the task asks for the first ones alone.
-int64_t NumOutputs(const ops::LinearTask& task) {
-  const int64_t all = task.weights->out_features();
-  return task.num_outputs == 0 ? all : std::min(all, task.num_outputs);
-}
-
 int64_t NumParts(const ops::LinearTask& task) {
   const auto& parts = Prepared(task.weights).parts();
   return std::ranges::count_if(
-      parts, [&](const VendorLinear::Part& part) { return part.first < NumOutputs(task); });
+      parts, [&](const VendorLinear::Part& part) { return part.first < task.width(); });
 }
 
 class VendorBackend final : public ForwardingBackend {
@@ -134,7 +128,7 @@ std::string_view VendorBackend::RunPart(const ops::LinearArgs& args, const ops::
   const VendorLinear& linear = Prepared(task.weights);
   const int num_rows =
       static_cast<int>(std::min<int64_t>(kMaxProductRows, args.num_rows - first_row));
-  const int64_t wanted = std::min(part.num_outputs, NumOutputs(task) - part.first);
+  const int64_t wanted = std::min(part.num_outputs, task.width() - part.first);
   float* const out = task.out + first_row * task.out_stride + part.first;
   const bool in_place = task.residual == nullptr && wanted == part.num_outputs &&
                         (num_rows == 1 || task.out_stride == part.num_outputs);
