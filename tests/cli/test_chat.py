@@ -144,6 +144,7 @@ class ChatTest(unittest.TestCase):
         self.assertTrue(answer["content"])
         session.type("/stats\r")
         session.expect("last answer")
+        session.expect(PROMPT)  # between two lines the terminal is not raw and takes Ctrl-D for itself
         session.type(b"\x04")
         self.assertEqual(session.wait(), 0)
 
