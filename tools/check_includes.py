@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The include rule of ARCHITECTURE.md over src/, include/ and apps/. Not a check of include order or of unused includes.
 
-base < numerics, checkpoint, text < ops < backend, state < model < draft < engine < serve, measure < apps:
+base < numerics, checkpoint, text < ops < backend, state < model < draft < engine < measure < serve < apps:
 a file includes its own folder and folders further left, never a peer; `model` never includes a backend.
 Public headers (include/verbatim) include only public headers. tests/ and bench/ may include anything.
 """
@@ -18,7 +18,8 @@ RANKS = [
     ["model"],
     ["draft"],
     ["engine"],
-    ["serve", "measure"],
+    ["measure"],
+    ["serve"],
     ["apps"],
 ]
 RANK = {layer: rank for rank, layers in enumerate(RANKS) for layer in layers}
@@ -30,7 +31,7 @@ TEST_FOLDERS = {"tests", "bench"}
 FORBIDDEN = {("model", "backend")}
 SUFFIXES = {".h", ".cc", ".cpp", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]')
-RULE = "base < numerics, checkpoint, text < ops < backend, state < model < draft < engine < serve, measure < apps"
+RULE = "base < numerics, checkpoint, text < ops < backend, state < model < draft < engine < measure < serve < apps"
 
 
 def layer_of_file(path):

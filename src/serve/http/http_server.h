@@ -1,0 +1,111 @@
+// HttpServer: HTTP/1.1 over TCP or a Unix socket, with limits and time limits for everything that a
+// client can be slow or hostile with. Not what is served: a handler decides that.
+#ifndef VERBATIM_SERVE_HTTP_HTTP_SERVER_H_
+#define VERBATIM_SERVE_HTTP_HTTP_SERVER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "verbatim/status.h"
+
+namespace verbatim::serve {
+
+struct HttpHeader {
+  std::string name;
+  std::string value;
+};
+
+struct HttpRequest {
+  std::string method;               // "GET", ...
+  std::string path;                 // percent-decoded, without the query
+  std::string query;                // behind '?', as sent
+  std::vector<HttpHeader> headers;  // as sent
+  std::string body;
+  std::string request_id;  // the client's x-request-id if it is harmless, else a new one
+  std::string peer;        // for logs: address and port, or "unix"
+  // The first header of that name, any case; empty: none.
+  std::string_view Header(std::string_view name) const;
+};
+
+// One request and its response. Thread rule: all methods may be called from any thread; calls after
+// the client has gone or the response has ended do nothing.
+class HttpExchange {
+ public:
+  virtual ~HttpExchange() = default;
+  virtual const HttpRequest& request() const = 0;
+
+  // The whole response at once. Content-Length, Date, Server and x-request-id are added.
+  virtual void Respond(int status, std::vector<HttpHeader> headers, std::string body) = 0;
+
+  // A response in parts (chunked). Start, any number of Write, then End; or Abort, which cuts the
+  // connection so that the client sees that the response is not whole.
+  virtual void Start(int status, std::vector<HttpHeader> headers) = 0;
+  // False: the client has gone, or was cut because its buffer was full for too long.
+  virtual bool Write(std::string part) = 0;
+  virtual void End() = 0;
+  virtual void Abort() = 0;
+
+  // Called once, from some thread, if the client goes away (or is cut) before the response has
+  // ended; at once if it has gone already. Noticed while nothing is being written, too.
+  virtual void OnGone(std::function<void()> callback) = 0;
+  virtual bool gone() const = 0;
+};
+
+struct HttpServerOptions {
+  std::string host = "127.0.0.1";  // name or address; not used with unix_socket
+  int port = 0;                    // 0: any free one (port() tells)
+  std::string unix_socket = {};    // path; a stale socket file is replaced, a live one is an error
+  size_t max_header_bytes = size_t{32} << 10;
+  size_t max_body_bytes = size_t{32} << 20;
+  int max_connections = 1024;                        // further ones get 503 and are closed
+  std::chrono::milliseconds header_timeout{10'000};  // from the first byte (or the connection)
+  std::chrono::milliseconds body_timeout{60'000};
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests of one connection
+  std::chrono::milliseconds write_timeout{30'000};  // no byte taken by the client for so long
+  size_t max_write_buffer = size_t{4} << 20;        // per connection, beyond that it is cut
+  int num_threads = 1;
+};
+
+// What the transport answered itself, for metrics and logs.
+struct HttpServerStats {
+  int64_t connections_open = 0;
+  int64_t connections_total = 0;
+  int64_t requests_total = 0;      // handed to the handler
+  int64_t refused_total = 0;       // malformed, too large, too slow, too many
+  int64_t clients_gone_total = 0;  // before their response had ended
+  int64_t slow_readers_cut_total = 0;
+};
+
+class HttpServer {
+ public:
+  // Runs on the server's threads and must not block for long. The exchange may be kept.
+  using Handler = std::function<void(std::shared_ptr<HttpExchange>)>;
+  // The body, of type application/json, of a response that the transport makes itself (400, 408,
+  // 413, 431, 503).
+  using ErrorBody = std::function<std::string(int status, std::string_view message)>;
+
+  // Binds, listens and serves. Errors: kIo with the address and the system's reason (in use, no
+  // such host, no permission).
+  static Expected<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
+                                                     Handler handler, ErrorBody error_body);
+  virtual ~HttpServer() = default;  // cuts what is open
+
+  virtual std::string address() const = 0;  // "http://127.0.0.1:8080" or "unix:/path"
+  virtual int port() const = 0;             // 0 for a Unix socket
+  virtual HttpServerStats stats() const = 0;
+
+  // No new connections, and connections close after their response. Returns at once.
+  virtual void Drain() = 0;
+  // True when all responses have ended and everything was written; waits at most `limit` for it.
+  virtual bool WaitDrained(std::chrono::milliseconds limit) = 0;
+};
+
+}  // namespace verbatim::serve
+
+#endif  // VERBATIM_SERVE_HTTP_HTTP_SERVER_H_

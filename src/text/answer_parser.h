@@ -1,0 +1,66 @@
+// AnswerParser: a model's answer text to reasoning, content and tool calls, incrementally. Not the
+// prompt's side (chat_template.h).
+#ifndef VERBATIM_TEXT_ANSWER_PARSER_H_
+#define VERBATIM_TEXT_ANSWER_PARSER_H_
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verbatim/status.h"
+
+namespace verbatim {
+
+struct AnswerDelta {
+  enum class Kind {
+    kReasoning,          // text between <think> and </think>
+    kContent,            // what the user is to read
+    kToolCall,           // a new call begins: `text` is the function's name
+    kToolCallArguments,  // `text` continues the arguments' JSON text of the call
+  };
+  Kind kind = Kind::kContent;
+  int tool_call = 0;  // kToolCall...: counts from 0
+  std::string text = {};
+  bool operator==(const AnswerDelta&) const = default;
+};
+
+// However the text is cut into pieces, the deltas of one kind and call, concatenated, are the same,
+// and so is their order. Nothing emitted is taken back; a piece that may be the start of a tag is
+// held back. Text that only looks like a tool call and does not parse as one becomes content, byte
+// for byte.
+class AnswerParser {
+ public:
+  virtual ~AnswerParser() = default;
+  virtual void Push(std::string_view text, std::vector<AnswerDelta>& deltas) = 0;
+  // The text ends here (end of sequence, stop string, length): what was held back comes out.
+  virtual void Finish(std::vector<AnswerDelta>& deltas) = 0;
+};
+
+struct AnswerParserOptions {
+  bool split_reasoning = true;       // false: <think> and </think> are content like any other
+  bool starts_in_reasoning = false;  // the prompt ended inside of <think>
+  nlohmann::ordered_json tools;  // OpenAI's tool definitions, for the arguments' types; null: no
+                                 // tool calls are looked for
+};
+
+// Which format a model writes; the next family adds its own.
+enum class AnswerFormat {
+  kQwen35,  // <think>...</think>, <tool_call><function=NAME><parameter=NAME>...
+};
+
+std::unique_ptr<AnswerParser> MakeAnswerParser(AnswerFormat format, AnswerParserOptions options);
+
+// Whether generation starts inside of reasoning: the rendered prompt's last <think> is open.
+bool EndsInReasoning(AnswerFormat format, std::string_view prompt);
+
+// A Lark grammar (constraint.h) that makes the answer one or more calls of the tools, in the
+// model's format, with arguments that fit each tool's JSON schema. `only`: of this tool; empty: of
+// any. Errors: kInvalidArgument, naming the tool.
+Expected<std::string> ToolCallGrammar(AnswerFormat format, const nlohmann::ordered_json& tools,
+                                      std::string_view only, bool several);
+
+}  // namespace verbatim
+
+#endif  // VERBATIM_TEXT_ANSWER_PARSER_H_
