@@ -34,13 +34,16 @@ struct HttpRequest {
 };
 
 // One request and its response. Thread rule: all methods may be called from any thread; calls after
-// the client has gone or the response has ended do nothing.
+// the client has gone, the response has ended or the server was destroyed do nothing. Letting go of
+// it without an answer sends 500; after Start and without End, it aborts.
 class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
   virtual const HttpRequest& request() const = 0;
 
-  // The whole response at once. Content-Length, Date, Server and x-request-id are added.
+  // The whole response at once, however large. Content-Length, Connection, Date, Server and
+  // x-request-id are added; headers of those names are left out, and control characters in values
+  // become spaces.
   virtual void Respond(int status, std::vector<HttpHeader> headers, std::string body) = 0;
 
   // A response in parts (chunked). Start, any number of Write, then End; or Abort, which cuts the
@@ -51,8 +54,10 @@ class HttpExchange {
   virtual void End() = 0;
   virtual void Abort() = 0;
 
-  // Called once, from some thread, if the client goes away (or is cut) before the response has
-  // ended; at once if it has gone already. Noticed while nothing is being written, too.
+  // Called once, from some thread, if the client goes away (or is cut, or the server is destroyed)
+  // before the response has ended; at once if it has gone already. Noticed while nothing is being
+  // written, too, unless the client has sent 16 KiB of further requests. A client that closes its
+  // sending side has gone, too: from here that looks the same as a close.
   virtual void OnGone(std::function<void()> callback) = 0;
   virtual bool gone() const = 0;
 };
@@ -60,9 +65,11 @@ class HttpExchange {
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  // name or address; not used with unix_socket
   int port = 0;                    // 0: any free one (port() tells)
-  std::string unix_socket = {};    // path; a stale socket file is replaced, a live one is an error
+  std::string unix_socket = {};  // path, mode 0600; a stale one is replaced, a live one is an error
   size_t max_header_bytes = size_t{32} << 10;
   size_t max_body_bytes = size_t{32} << 20;
+  // Of all requests that are being received, together; a further part gets 503.
+  size_t max_total_body_bytes = size_t{256} << 20;
   int max_connections = 1024;                        // further ones get 503 and are closed
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte (or the connection)
   std::chrono::milliseconds body_timeout{60'000};
@@ -87,14 +94,16 @@ class HttpServer {
   // Runs on the server's threads and must not block for long. The exchange may be kept.
   using Handler = std::function<void(std::shared_ptr<HttpExchange>)>;
   // The body, of type application/json, of a response that the transport makes itself (400, 408,
-  // 413, 431, 503).
+  // 413, 417, 431, 500, 503).
   using ErrorBody = std::function<std::string(int status, std::string_view message)>;
 
-  // Binds, listens and serves. Errors: kIo with the address and the system's reason (in use, no
-  // such host, no permission).
+  // Binds, listens and serves. A name with several addresses is served on all that this machine
+  // has. Errors: kIo with the address and the system's reason (in use, no such host, no
+  // permission), kInvalidArgument (no host, port out of range), kResourceExhausted (no threads).
   static Expected<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                      Handler handler, ErrorBody error_body);
-  virtual ~HttpServer() = default;  // cuts what is open
+  // Cuts what is open and joins the threads: not from a handler or a callback.
+  virtual ~HttpServer() = default;
 
   virtual std::string address() const = 0;  // "http://127.0.0.1:8080" or "unix:/path"
   virtual int port() const = 0;             // 0 for a Unix socket
@@ -102,7 +111,8 @@ class HttpServer {
 
   // No new connections, and connections close after their response. Returns at once.
   virtual void Drain() = 0;
-  // True when all responses have ended and everything was written; waits at most `limit` for it.
+  // After Drain: true when all responses have ended and everything was written; waits at most
+  // `limit` for it. A request that is half received counts until its own time limit.
   virtual bool WaitDrained(std::chrono::milliseconds limit) = 0;
 };
 
