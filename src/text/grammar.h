@@ -30,6 +30,8 @@ class GrammarMatcher {
   Status ComputeMask(std::span<uint32_t> mask);
   // Moves past a token that the last mask allowed. Errors: kInvalidArgument.
   Status Commit(int32_t token);
+  // A second matcher at the same place. Errors: kInternal.
+  Expected<GrammarMatcher> Clone() const;
   // Back to before the last `num_tokens` commits.
   Status Rollback(int num_tokens);
   // The text may end here, and it must (nothing can follow).

@@ -1,10 +1,10 @@
-// The C side of the verbatim_text_ffi crate: tokenizers and minijinja behind a few functions. Not
-// for use outside src/text, which wraps it.
+// The C side of the verbatim_text_ffi crate: tokenizers, minijinja and llguidance behind a few
+// functions. Not for use outside src/text, which wraps it.
 //
 // Every function that returns a VtfStatus fails by value: on any code but VTF_OK it writes nothing
 // but *error (if not null), a UTF-8 message that vtf_bytes_free releases. Panics inside the crate
-// become VTF_PANIC. Loading, encoding and rendering run on a thread of their own within limits of
-// memory and time; one that exceeds them is left behind (src/supervised.rs). Byte strings are
+// become VTF_PANIC. Loading, encoding, rendering and compiling run on a thread of their own within
+// limits of memory and time; one that exceeds them is left behind (src/supervised.rs). Byte strings are
 // pointer and size; a size of 0 allows a null pointer.
 #ifndef VERBATIM_TEXT_FFI_VERBATIM_TEXT_FFI_H_
 #define VERBATIM_TEXT_FFI_VERBATIM_TEXT_FFI_H_
@@ -93,6 +93,48 @@ typedef size_t (*VtfStrftime)(const void* user, const char* format, char* out, s
 int vtf_template_render(const struct VtfTemplate* value, const uint8_t* context_json, size_t size,
                         VtfStrftime strftime, const void* user, size_t user_size,
                         struct VtfBytes* out, struct VtfBytes* error);
+
+// ---- Grammars. Compiling may be done from several threads at once.
+struct VtfGrammarFactory;
+
+struct VtfVocabulary {
+  const uint8_t* data;  // the tokens' bytes, one behind the other
+  size_t data_size;
+  const uint64_t* offsets;  // [vocab_size + 1] into data; an id without a token has no bytes
+  const uint8_t* special;   // [vocab_size] not 0: never part of a text
+  size_t vocab_size;
+};
+// Each of `eos_ids` may end a text, and is never part of one.
+int vtf_grammar_factory_new(const struct VtfVocabulary* vocabulary, const uint32_t* eos_ids,
+                            size_t num_eos_ids, struct VtfGrammarFactory** out,
+                            struct VtfBytes* error);
+void vtf_grammar_factory_free(struct VtfGrammarFactory* value);
+
+// One text's place in a grammar, which may outlive the factory. For one thread at a time.
+struct VtfGrammar;
+
+enum VtfConstraintKind {
+  VTF_JSON_OBJECT = 1,  // no text
+  VTF_JSON_SCHEMA = 2,
+  VTF_REGEX = 3,
+  VTF_LARK = 4,
+};
+int vtf_grammar_new(const struct VtfGrammarFactory* factory, int32_t kind, const uint8_t* text,
+                    size_t size, struct VtfGrammar** out, struct VtfBytes* error);
+// A second one at the same place. For the thread that has `value`.
+int vtf_grammar_clone(const struct VtfGrammar* value, struct VtfGrammar** out,
+                      struct VtfBytes* error);
+void vtf_grammar_free(struct VtfGrammar* value);
+
+// One bit an id, bit i % 32 of word i / 32, of (vocab_size + 31) / 32 words.
+int vtf_grammar_mask(struct VtfGrammar* value, uint32_t* mask, size_t num_words,
+                     struct VtfBytes* error);
+// A token that does not fit is an error that leaves everything as it was.
+int vtf_grammar_commit(struct VtfGrammar* value, uint32_t token, struct VtfBytes* error);
+int vtf_grammar_rollback(struct VtfGrammar* value, size_t num_tokens, struct VtfBytes* error);
+
+enum VtfGrammarFlags { VTF_GRAMMAR_MAY_END = 1, VTF_GRAMMAR_MUST_END = 2 };
+uint32_t vtf_grammar_flags(const struct VtfGrammar* value);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -27,6 +27,9 @@ enum State {
     NoMemory,
 }
 
+/// How the message of a limit that was reached begins.
+pub const OVER_LIMIT: &str = "more than ";
+
 /// Shared by the thread that works and the one that waits.
 struct Account {
     heap_bytes: usize,
@@ -168,9 +171,9 @@ pub fn supervised<T: Send + 'static>(
             thread.join().unwrap_or_else(|_| Err(Failure::new(Code::Panic, "the thread died")))
         }
         State::OverBudget => {
-            exhausted(format!("more than {} MiB of memory", limits.heap_bytes >> 20))
+            exhausted(format!("{OVER_LIMIT}{} MiB of memory", limits.heap_bytes >> 20))
         }
         State::NoMemory => exhausted("too little memory".into()),
-        State::Running => exhausted(format!("more than {} seconds", limits.time.as_secs())),
+        State::Running => exhausted(format!("{OVER_LIMIT}{} seconds", limits.time.as_secs())),
     }
 }
