@@ -2,7 +2,8 @@
 //
 // Whatever the speculation, block width, neighbours, prefill chunk or thread count, a request
 // receives the token ids, text and logits of the classic chain, bit for bit (docs/contract.md).
-// Thread rule: one thread at a time calls an engine; it uses threads of its own inside.
+// Thread rule: one thread at a time calls an engine; it uses threads of its own inside. What is
+// const but stats() may be called by any thread at any time.
 #ifndef VERBATIM_ENGINE_H_
 #define VERBATIM_ENGINE_H_
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,7 +43,16 @@ struct EngineOptions {
   int64_t prefill_chunk = 256;  // prompt tokens per step; 0: the whole prompt in one step
   int max_sequences = 1;        // running at once; further requests wait
   int max_conversations = 0;    // open at once; each adds a recurrent state to the caches
-  int max_score_width = 0;      // largest width of Score; 0: kMaxDraftTokens + 1
+  // Rows of one step, of all sequences together; 0: whatever they need. Fewer rows cut blocks and
+  // slices of prompts shorter.
+  int max_rows = 0;
+  // Bytes of KV pages; 0: the whole context of max_sequences. With less, sequences that need more
+  // than there is lose their state and compute it again later. At least one context.
+  int64_t kv_memory = 0;
+  // Bytes of states kept for prompts that begin with the same tokens; 0: none are kept.
+  int64_t prefix_cache_memory = 0;
+  std::string chat_template = {};  // file of a Jinja template instead of the model's
+  int max_score_width = 0;         // largest width of Score; 0: kMaxDraftTokens + 1
   KvCacheType kv_type = KvCacheType::kBF16;
   std::string target = {};  // instruction set; empty: VERBATIM_TARGET, else the best available
   std::function<void(double fraction, const std::string& what)> progress = {};  // may be empty
@@ -66,8 +77,10 @@ struct EngineInfo {
   int64_t context = 0;
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
-  int64_t weight_bytes = 0;  // read by one decode step of the target
-  int64_t cache_bytes = 0;   // KV pages and recurrent states
+  int64_t weight_bytes = 0;      // read by one decode step of the target
+  int64_t cache_bytes = 0;       // KV pages and recurrent states
+  int64_t kv_page_bytes = 0;     // of 256 tokens in every layer
+  int64_t kept_state_bytes = 0;  // of one state in the prefix cache, without its pages
   double load_ms = 0;
   std::vector<int32_t> eos_token_ids;
   SamplingOptions default_sampling = {};  // generation_config.json's; greedy without that file
@@ -96,6 +109,33 @@ struct ScoreResult {
 
 using RequestId = int64_t;
 
+// Counted since the engine was loaded, but for what is "now".
+struct EngineStats {
+  int64_t running = 0;  // requests, now
+  int64_t waiting = 0;  // now, preempted ones included
+  int64_t kv_pages = 0;
+  int64_t kv_pages_used = 0;  // now, by requests, conversations and kept states
+  int64_t steps = 0;
+  int64_t decode_rows = 0;  // of all steps
+  int64_t prompt_rows = 0;
+  int64_t preemptions = 0;
+  double step_seconds = 0;  // in all steps
+  // The prefix cache. Tokens are of prompts that asked, without each one's last.
+  int64_t cache_queried_tokens = 0;
+  int64_t cache_hit_tokens = 0;
+  int64_t cache_entries = 0;  // now
+  int64_t cache_bytes = 0;    // now
+  int64_t cache_evictions = 0;
+};
+
+struct ChatTemplateInput {
+  std::string_view messages_json = {};       // an array
+  std::string_view tools_json = {};          // an array of tool definitions; empty: none
+  std::string_view kwargs_json = {};         // an object of further variables; empty: none
+  std::optional<bool> enable_thinking = {};  // not given: the template's own default
+  bool add_generation_prompt = true;
+};
+
 class Engine {
  public:
   // Errors: those of loading, each with its reason; kInvalidArgument for options out of range.
@@ -111,6 +151,14 @@ class Engine {
                                    bool skip_special = true) const;
   // Renders the model's chat template over a JSON array of messages, with the generation prompt.
   Expected<std::string> ApplyChatTemplate(std::string_view messages_json) const;
+  Expected<std::string> ApplyChatTemplate(const ChatTemplateInput& input) const;
+  // The bytes that a token stands for, which need not be whole characters. kInvalidArgument.
+  Expected<std::string_view> TokenBytes(int32_t token_id) const;
+  // The id of an added token by its text, such as "</think>".
+  std::optional<int32_t> AddedTokenId(std::string_view text) const;
+  // kInvalidArgument: a schema, expression or grammar that does not compile, with its reason.
+  Expected<std::shared_ptr<const CompiledConstraint>> CompileConstraint(
+      const ConstraintOptions& options) const;
 
   // Queues a request. kInvalidArgument: empty prompt, ids or limits out of range, prompt beyond the
   // context, speculation that this engine can't do, a conversation with a request under way.
@@ -130,6 +178,7 @@ class Engine {
 
   // Runs one step over all running requests. False: nothing was left to do.
   bool Step();
+  EngineStats stats() const;
   // The result of an ended request, once. kNotFound: unknown or still running.
   Expected<Result> TakeResult(RequestId id);
 

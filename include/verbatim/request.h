@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "verbatim/constraint.h"
 #include "verbatim/sampling.h"
 #include "verbatim/status.h"
 
@@ -53,9 +55,17 @@ struct TokenEvent {
   int32_t token_id = 0;
   // What became safe to show with this token; may be empty or span tokens. Good until the callback
   // returns.
-  std::string_view text;
+  std::string_view text = {};
   bool drafted = false;  // the token had been drafted and the draft was right
+  // The decode step that chose it, of this request's, from 1 (0: the step that ended the prompt),
+  // that step's rows of this request, and which of them.
+  int64_t round = 0;
+  int row = 0;
+  int num_rows = 1;
+  const TokenLogprobs* logprobs = nullptr;  // if asked for; good until the callback returns
 };
+
+struct CompiledConstraint;  // opaque, immutable
 
 struct Request {
   std::vector<int32_t> prompt_token_ids;  // at least one, each in [0, vocab_size)
@@ -66,6 +76,10 @@ struct Request {
       sampling;  // greedy; EngineInfo::default_sampling is what the model's makers advise
   // False: token ids only, no detokenizer runs (unless there are stop strings to find).
   bool want_text = true;
+  ConstraintOptions constraint;
+  // The constraint as Engine::CompileConstraint made it, of the same options; null: Submit
+  // compiles.
+  std::shared_ptr<const CompiledConstraint> compiled_constraint;
   bool logits_digest = false;     // compute Result::logits_sha256
   bool position_digests = false;  // compute Result::position_digests
   SpeculationOptions speculation;
@@ -76,6 +90,12 @@ struct Request {
   // their state is kept beside that of the end. 0: all of them. Templates that rewrite the answer
   // or drop its thinking make the end's state useless.
   int64_t keep_prefix = 0;
+  // With a prefix cache: how many tokens of the prompt, counted from its start, other prompts are
+  // likely to begin with; ascending, each at least 1 and less than the prompt's size. The state
+  // behind the whole prompt and output, and that at the prompt's last page boundary, are kept as
+  // well. Changes speed only.
+  std::vector<int64_t> cache_points;
+  bool use_prefix_cache = true;  // neither looks for kept states nor keeps any if false
   // May be empty. Must not throw; may call Submit and Cancel of its engine, but not Step, Generate
   // or Score.
   std::function<void(const TokenEvent&)> on_token;
@@ -94,12 +114,14 @@ struct SpeculationStats {
 };
 
 struct Timings {
+  double queue_ms = 0;      // from Submit to the first step
   double prompt_ms = 0;     // from the first step of the request to its first token
   double predicted_ms = 0;  // from the first token to the last
 };
 
 struct Result {
-  int64_t cached_prompt_tokens = 0;  // of the prompt, not computed: a conversation's state had them
+  int64_t cached_prompt_tokens = 0;  // of the prompt, not computed: a kept state had them
+  int64_t preemptions = 0;           // times that the state was dropped for others' room
   std::vector<int32_t> token_ids;    // generated; an end-of-sequence token is included
   // One for each of token_ids, if SamplingOptions::logprobs asks.
   std::vector<TokenLogprobs> logprobs;

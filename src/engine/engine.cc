@@ -1,12 +1,27 @@
 // The public face: each call sets the float environment and forwards to Impl.
 #include "verbatim/engine.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/float_environment.h"
 #include "engine/engine_impl.h"
 
 namespace verbatim {
+namespace {
+
+using Json = nlohmann::ordered_json;  // the given order of keys, which templates print
+
+Expected<Json> ParseJson(std::string_view where, std::string_view text, Json::value_t type) {
+  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (value.type() == type) return value;
+  return MakeError(StatusCode::kInvalidArgument, where,
+                   fmt::format("a JSON {}", Json(type).type_name()),
+                   value.is_discarded() ? "invalid JSON" : value.type_name());
+}
+
+}  // namespace
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
@@ -42,17 +57,41 @@ Expected<std::string> Engine::Detokenize(std::span<const int32_t> token_ids,
 }
 
 Expected<std::string> Engine::ApplyChatTemplate(std::string_view messages_json) const {
+  return ApplyChatTemplate({.messages_json = messages_json});
+}
+
+Expected<std::string> Engine::ApplyChatTemplate(const ChatTemplateInput& input) const {
   if (!impl_->chat_template) return impl_->chat_template_error;
-  const auto messages =
-      nlohmann::ordered_json::parse(messages_json, nullptr, /*allow_exceptions=*/false);
-  if (!messages.is_array()) {
-    return MakeError(StatusCode::kInvalidArgument, "messages", "a JSON array of messages",
-                     messages.is_discarded() ? "invalid JSON" : messages.type_name());
-  }
+  VERBATIM_ASSIGN_OR_RETURN(const Json messages,
+                            ParseJson("messages", input.messages_json, Json::value_t::array));
   ChatTemplateOptions options;
-  options.add_generation_prompt = true;
+  options.add_generation_prompt = input.add_generation_prompt;
+  options.enable_thinking = input.enable_thinking;
+  if (!input.tools_json.empty()) {
+    VERBATIM_ASSIGN_OR_RETURN(options.tools,
+                              ParseJson("tools", input.tools_json, Json::value_t::array));
+  }
+  if (!input.kwargs_json.empty()) {
+    VERBATIM_ASSIGN_OR_RETURN(options.kwargs, ParseJson("chat_template_kwargs", input.kwargs_json,
+                                                        Json::value_t::object));
+  }
   return impl_->chat_template->Render(messages, options);
 }
+
+Expected<std::string_view> Engine::TokenBytes(int32_t token_id) const {
+  return impl_->tokenizer->TokenBytes(token_id);
+}
+
+std::optional<int32_t> Engine::AddedTokenId(std::string_view text) const {
+  return impl_->tokenizer->TokenId(text);
+}
+
+Expected<std::shared_ptr<const CompiledConstraint>> Engine::CompileConstraint(
+    const ConstraintOptions& options) const {
+  return impl_->CompileConstraint(options);
+}
+
+EngineStats Engine::stats() const { return impl_->Stats(); }
 
 Expected<RequestId> Engine::Submit(Request request) { return impl_->Submit(std::move(request)); }
 Status Engine::Cancel(RequestId id) { return impl_->Cancel(id); }

@@ -1,5 +1,5 @@
 // Engine::Impl: the parts of a loaded engine. Private to src/engine; loading.cc fills it,
-// scheduler.cc and scoring.cc run it.
+// scheduler.cc, admission.cc, conversations.cc and scoring.cc run it.
 #ifndef VERBATIM_ENGINE_ENGINE_IMPL_H_
 #define VERBATIM_ENGINE_ENGINE_IMPL_H_
 
@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -16,10 +17,12 @@
 #include "draft/mtp_drafter.h"
 #include "engine/conversation.h"
 #include "engine/instrumented_engine.h"
+#include "engine/prompt_history.h"
 #include "engine/row_plan.h"
 #include "engine/running_sequence.h"
 #include "engine/width_controller.h"
 #include "model/model.h"
+#include "state/prefix_cache.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "verbatim/engine.h"
@@ -31,11 +34,18 @@ namespace verbatim {
 inline constexpr int64_t kPositionsBeyondContext = ScoreResult::kDraftDepth;
 inline constexpr int64_t kSlotsBeyondContext = 1 + kPositionsBeyondContext;
 
+struct WaitingRequest {
+  RequestId id = 0;
+  Request request;
+  RunningSequence::Clock::time_point submitted;
+};
+
 struct Engine::Impl {
   // loading.cc
   Status Load(const EngineOptions& load_options);
   Status LoadBackend();
   Status LoadModelAndCaches(const Checkpoint& checkpoint);
+  Status MakeCaches(const ModelShape& shape);
   Status LoadText(const std::filesystem::path& folder);
   void Describe(const Checkpoint& checkpoint);
   Status SettleContract(double load_ms);
@@ -47,16 +57,36 @@ struct Engine::Impl {
   bool RunStep();
   Expected<Result> TakeResult(RequestId id);
   Status CheckRequest(const Request& request) const;
-  void Admit();
-  std::unique_ptr<RunningSequence> MakeSequence(RequestId id, const Request& request,
-                                                const SequenceState& state);
+  Expected<std::shared_ptr<const CompiledConstraint>> CompileConstraint(
+      const ConstraintOptions& constraint) const;
+  EngineStats Stats() const;
+  void CountStep();
   void RunPlan();
   void ProposeDrafts();
   void RetireEnded();
-  // Evicts idle conversations if the caches are full.
-  Expected<SequenceState> AcquireState(int64_t num_tokens);
-  Expected<SequenceState> StateFor(const Request& request, int64_t num_tokens);
+
+  // admission.cc
+  void Admit();
+  bool Start(std::unique_ptr<RunningSequence>& sequence);  // false: no room now
+  Expected<std::unique_ptr<RunningSequence>> MakeSequence(const WaitingRequest& waiting_request);
+  static Status OutOfMemory(const Request& request);
+  void FailWaiting(const WaitingRequest& request, Status error);
+  // Tokens that a sequence needs pages for once it has consumed so many.
+  static int64_t NeededTokens(const RunningSequence& sequence, int64_t num_consumed);
+  void NotePrompt(RunningSequence& sequence);  // where its states are worth keeping
+  void MakeRoom();                             // for the next step's rows and drafts
+  void Preempt();                              // the youngest
+  void KeepForOthers();
+  // These evict kept states and idle conversations, but `owner`, if the caches are full.
+  Expected<int> AcquireSlot();
+  bool FreeSome(const Conversation* owner, const PrefixCache::Entry* entry);
   Status GrowPages(int64_t num_tokens, const Conversation* owner, std::vector<int32_t>& pages);
+  Expected<SequenceState> AcquireState(int64_t num_tokens);
+  // The state to begin with, with pages for `num_tokens`: a conversation's, a kept one of a prefix
+  // of `known`, or an empty one.
+  Expected<SequenceState> StateFor(const Request& request, std::span<const int32_t> known,
+                                   int64_t num_tokens);
+  void RestoreKept(const Request& request, std::span<const int32_t> known, SequenceState& state);
   void ReleaseState(SequenceState& state);
 
   // conversations.cc
@@ -83,7 +113,8 @@ struct Engine::Impl {
 
   EngineOptions options;
   EngineInfo info;
-  int max_rows = 0;             // largest step
+  int step_rows = 0;            // most rows of a step of requests
+  int max_rows = 0;             // most of any step, of scores and the probe too
   int64_t num_choosable = 0;    // ids from here on are padding columns of the head, never chosen
   int max_logit_rows = 0;       // most rows of one Logits call
   BackendWrapper wrap_backend;  // empty outside of measurements
@@ -93,9 +124,14 @@ struct Engine::Impl {
   std::unique_ptr<KvCache> kv;
   std::unique_ptr<RecurrentCache> recurrent;
   Caches caches;
+  std::unique_ptr<PrefixCache> prefix_cache;  // null: no states are kept
+  PromptHistory history;
   std::shared_ptr<const Tokenizer> tokenizer;
   std::optional<ChatTemplate> chat_template;
   Status chat_template_error;  // why there is none
+  // Made for the first request that asks.
+  mutable std::mutex grammar_mutex;
+  mutable std::shared_ptr<const GrammarCompiler> grammar_compiler;
 
   std::unique_ptr<MtpDrafter> mtp_drafter;
   std::array<std::unique_ptr<Drafter>, kNumSpeculationKinds> list_drafters;  // by kind; some null
@@ -112,10 +148,12 @@ struct Engine::Impl {
   std::optional<numerics::SamplerScratch> sampler_scratch;
   std::vector<DraftJob> jobs;  // of one drafter, reserved
   std::vector<RunningSequence*> job_sequences;
-  std::deque<std::pair<RequestId, Request>> waiting;
+  std::deque<WaitingRequest> waiting;
+  std::deque<std::unique_ptr<RunningSequence>> preempted;  // the oldest first
   std::vector<std::unique_ptr<RunningSequence>> running;
   std::map<RequestId, Result> finished;
   RequestId next_id = 1;
+  EngineStats counts;    // what is "now" in it is filled in by Stats
   bool in_step = false;  // a callback may cancel and submit, but not step
 };
 

@@ -26,6 +26,8 @@ constexpr double kProbeShare = 0.02;
 constexpr double kLeastProbeMs = 300;
 // Larger steps are cut into the same row tiles.
 constexpr int kMostProbedRows = 256;
+// Looking a prompt up takes time with every length that is kept.
+constexpr int64_t kMostKeptStates = 4096;
 
 ops::KvType ToOpsType(KvCacheType type) {
   switch (type) {
@@ -54,6 +56,10 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_sequences", options.max_sequences, 1, 1024));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_conversations", options.max_conversations, 0, 1024));
   VERBATIM_RETURN_IF_ERROR(CheckRange("prefill_chunk", options.prefill_chunk, 0, INT32_MAX));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("max_rows", options.max_rows, 0, 65536));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("kv_memory", options.kv_memory, 0, INT64_MAX));
+  VERBATIM_RETURN_IF_ERROR(
+      CheckRange("prefix_cache_memory", options.prefix_cache_memory, 0, INT64_MAX));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_score_width", options.max_score_width, 0, 65536));
   if (options.num_threads == 0) {
     options.num_threads = std::max(1u, std::thread::hardware_concurrency());
@@ -70,6 +76,9 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
   VERBATIM_RETURN_IF_ERROR(CheckRange("context", options.context, 2, most_context));
   if (options.prefill_chunk == 0) options.prefill_chunk = options.context;
   options.prefill_chunk = std::min(options.prefill_chunk, options.context);
+  if (options.max_rows > 0) {
+    options.prefill_chunk = std::min<int64_t>(options.prefill_chunk, options.max_rows);
+  }
 
   VERBATIM_RETURN_IF_ERROR(LoadText(checkpoint.folder));
   VERBATIM_RETURN_IF_ERROR(LoadBackend());
@@ -98,9 +107,11 @@ Status Engine::Impl::LoadBackend() {
 Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   constexpr int kMaxBlockRows = kMaxDraftTokens + 1;
   const int block_rows = kMaxBlockRows * options.max_sequences;
-  max_rows =
-      std::max({static_cast<int>(options.prefill_chunk), block_rows, options.max_score_width});
-  max_logit_rows = block_rows;
+  step_rows = options.max_rows > 0 ? options.max_rows
+                                   : std::max(static_cast<int>(options.prefill_chunk), block_rows);
+  // The probe walks whole blocks whatever the budget.
+  max_rows = std::max({step_rows, kMaxBlockRows, options.max_score_width});
+  max_logit_rows = std::max(std::min(block_rows, step_rows), kMaxBlockRows);
   VERBATIM_ASSIGN_OR_RETURN(
       model, LoadModel(checkpoint, *backend,
                        {.num_positions = std::max<int64_t>(
@@ -113,15 +124,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
                         .progress = options.progress}));
   const ModelShape& shape = model->shape();
   num_choosable = std::min<int64_t>(shape.vocab_size, tokenizer->vocab_size());
-  const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
-  const int64_t pages_per_sequence = (slots_per_sequence + ops::kPageSlots - 1) / ops::kPageSlots;
-  VERBATIM_ASSIGN_OR_RETURN(
-      kv, KvCache::Create(*backend, shape.num_kv_layers, shape.kv,
-                          static_cast<int>(pages_per_sequence * options.max_sequences)));
-  VERBATIM_ASSIGN_OR_RETURN(
-      recurrent, RecurrentCache::Create(*backend, shape.num_recurrent_layers, shape.recurrent,
-                                        options.max_sequences + options.max_conversations));
-  caches = {.kv = kv.get(), .recurrent = recurrent.get()};
+  VERBATIM_RETURN_IF_ERROR(MakeCaches(shape));
 
   if (options.with_mtp) {
     VERBATIM_ASSIGN_OR_RETURN(mtp_drafter,
@@ -137,7 +140,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   list_drafters[index(SpeculationKind::kNgram)] = std::make_unique<NgramDrafter>();
   list_drafters[index(SpeculationKind::kReplay)] = std::make_unique<ReplayDrafter>();
   list_drafters[index(SpeculationKind::kWrong)] = std::make_unique<WrongDrafter>();
-  plan.emplace(max_rows, options.max_sequences, options.prefill_chunk);
+  plan.emplace(step_rows, options.max_sequences, options.prefill_chunk);
   best_logits.resize(max_logit_rows);
   host_logits.resize(shape.vocab_size * max_logit_rows);
   sampler_scratch.emplace(shape.vocab_size);
@@ -147,12 +150,60 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   return {};
 }
 
+Status Engine::Impl::MakeCaches(const ModelShape& shape) {
+  const int64_t page_bytes = static_cast<int64_t>(shape.kv.page_bytes()) * shape.num_kv_layers;
+  const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
+  const int64_t pages_per_sequence = (slots_per_sequence + ops::kPageSlots - 1) / ops::kPageSlots;
+  int64_t num_pages = pages_per_sequence * options.max_sequences;
+  if (options.kv_memory > 0) {
+    num_pages = std::min(num_pages, options.kv_memory / page_bytes);
+    if (num_pages < pages_per_sequence) {
+      return MakeError(StatusCode::kInvalidArgument, "kv_memory",
+                       fmt::format("at least {} bytes, the KV pages of one context of {} tokens",
+                                   pages_per_sequence * page_bytes, options.context),
+                       fmt::format("{}", options.kv_memory), "more memory or a smaller --context");
+    }
+  }
+  // A kept state has a recurrent state, a hidden row for the head, and at least one page.
+  const int64_t hidden_size = options.with_mtp ? shape.hidden_size : 0;
+  const int64_t state_bytes =
+      static_cast<int64_t>(shape.recurrent.slot_floats() * shape.num_recurrent_layers +
+                           hidden_size) *
+      static_cast<int64_t>(sizeof(float));
+  const int64_t num_kept =
+      std::min(kMostKeptStates, options.prefix_cache_memory / (state_bytes + page_bytes));
+  if (options.prefix_cache_memory > 0 && num_kept == 0) {
+    return MakeError(
+        StatusCode::kInvalidArgument, "prefix_cache_memory",
+        fmt::format("0, or at least {} bytes, which one state takes", state_bytes + page_bytes),
+        fmt::format("{}", options.prefix_cache_memory));
+  }
+  if (num_kept > 0)
+    num_pages += (options.prefix_cache_memory - num_kept * state_bytes) / page_bytes;
+  VERBATIM_RETURN_IF_ERROR(CheckRange("kv_memory in pages", num_pages, 1, INT32_MAX));
+  VERBATIM_ASSIGN_OR_RETURN(
+      kv, KvCache::Create(*backend, shape.num_kv_layers, shape.kv, static_cast<int>(num_pages)));
+  const int64_t num_slots = options.max_sequences + options.max_conversations + num_kept;
+  VERBATIM_ASSIGN_OR_RETURN(
+      recurrent, RecurrentCache::Create(*backend, shape.num_recurrent_layers, shape.recurrent,
+                                        static_cast<int>(num_slots)));
+  caches = {.kv = kv.get(), .recurrent = recurrent.get()};
+  if (num_kept == 0) return {};
+  VERBATIM_ASSIGN_OR_RETURN(prefix_cache,
+                            PrefixCache::Create(*backend, *kv, *recurrent,
+                                                {.max_bytes = options.prefix_cache_memory,
+                                                 .max_entries = static_cast<int>(num_kept),
+                                                 .hidden_size = hidden_size}));
+  return {};
+}
+
 Status Engine::Impl::LoadText(const std::filesystem::path& folder) {
   VERBATIM_ASSIGN_OR_RETURN(tokenizer, Tokenizer::Load(folder));
-  auto loaded = ChatTemplate::Load(folder);
+  auto loaded = ChatTemplate::Load(folder, options.chat_template);
   if (loaded.ok()) {
     chat_template = *std::move(loaded);
   } else {
+    if (!options.chat_template.empty()) return loaded.status();
     chat_template_error = loaded.status();  // only a request that needs the template fails
   }
   return {};
@@ -206,6 +257,9 @@ void Engine::Impl::Describe(const Checkpoint& checkpoint) {
   info.hidden_size = model->shape().hidden_size;
   info.weight_bytes = model->weight_bytes();
   info.cache_bytes = kv->bytes() + recurrent->bytes();
+  info.kv_page_bytes = kv->page_bytes();
+  info.kept_state_bytes =
+      PrefixCache::StateBytes(*recurrent, options.with_mtp ? info.hidden_size : 0);
   info.eos_token_ids = checkpoint.config.eos_token_ids;
   info.default_sampling = checkpoint.generation_defaults.sampling;
   info.default_sampling_fields = checkpoint.generation_defaults.fields;

@@ -1,4 +1,4 @@
-// One pass over the decoding sequences, one over the prompts.
+// Blocks first, then prompts in what is left.
 #include "engine/row_plan.h"
 
 #include <algorithm>
@@ -20,15 +20,46 @@ void RowPlan::Build(std::span<const std::unique_ptr<RunningSequence>> sequences)
   rows_.clear();
   logit_rows_.clear();
   planned_.clear();
-  decode_only_ = true;
+  int num_prompts = 0;
+  for (const auto& sequence : sequences) num_prompts += sequence->in_prompt() ? 1 : 0;
+  decode_only_ = num_prompts == 0;
+  // Of a budget below four rows, prompts get one every other step.
+  const int kept = std::max(max_rows_ / 4, static_cast<int>(turn_ % 2));
+  AddBlocks(sequences, decode_only_ ? max_rows_ : max_rows_ - kept);
+  if (num_prompts > 0) AddPrompts(sequences, num_prompts);
+  if (!empty()) ++turn_;
+}
+
+void RowPlan::AddBlocks(std::span<const std::unique_ptr<RunningSequence>> sequences,
+                        int most_rows) {
+  int wanted = 0;
   for (const auto& sequence : sequences) {
-    if (!sequence->in_prompt()) Add(*sequence, 0);
+    if (!sequence->in_prompt()) wanted += sequence->NumNextRows(0);
   }
-  for (const auto& sequence : sequences) {
-    const int64_t free_rows = max_rows_ - num_rows();
-    if (!sequence->in_prompt() || free_rows == 0) continue;
-    decode_only_ = false;
-    Add(*sequence, std::min(prefill_chunk_, free_rows));
+  // In their order while there is room for all, so that a step's rows depend on nothing else.
+  const size_t first = wanted <= most_rows ? 0 : turn_;
+  for (size_t i = 0; i < sequences.size() && num_rows() < most_rows; ++i) {
+    RunningSequence& sequence = *sequences[(first + i) % sequences.size()];
+    if (sequence.in_prompt()) continue;
+    sequence.CutDrafts(most_rows - num_rows() - 1);
+    Add(sequence, 0);
+  }
+}
+
+void RowPlan::AddPrompts(std::span<const std::unique_ptr<RunningSequence>> sequences,
+                         int num_prompts) {
+  int64_t free_rows = max_rows_ - num_rows();
+  if (!planned_.empty()) free_rows = std::min(free_rows, prefill_chunk_);
+  const size_t first = free_rows >= num_prompts ? 0 : turn_;
+  for (size_t i = 0; i < sequences.size() && free_rows > 0; ++i) {
+    RunningSequence& sequence = *sequences[(first + i) % sequences.size()];
+    if (!sequence.in_prompt()) continue;
+    // What a short prompt leaves of its share goes to those behind it.
+    const int64_t share = (free_rows + num_prompts - 1) / num_prompts;
+    const int before = num_rows();
+    Add(sequence, std::min(prefill_chunk_, share));
+    free_rows -= num_rows() - before;
+    --num_prompts;
   }
 }
 

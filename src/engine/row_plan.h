@@ -26,8 +26,10 @@ class RowPlan {
   // Reserves for the largest step, so that Build allocates nothing.
   RowPlan(int max_rows, int max_sequences, int64_t prefill_chunk);
 
-  // Decoding sequences first, each with its whole block, then slices of prompts while rows are
-  // left.
+  // Decoding sequences first, each with its block; then slices of prompts, in equal shares, while
+  // rows are left. Prompts are kept a quarter of the rows, and beside decoding sequences get at
+  // most `prefill_chunk` of them, so that neither waits long for the other. What has no room takes
+  // part in the next step.
   void Build(std::span<const std::unique_ptr<RunningSequence>> sequences);
 
   bool empty() const { return planned_.empty(); }
@@ -40,10 +42,13 @@ class RowPlan {
 
  private:
   void Add(RunningSequence& sequence, int64_t max_prompt_rows);
+  void AddBlocks(std::span<const std::unique_ptr<RunningSequence>> sequences, int most_rows);
+  void AddPrompts(std::span<const std::unique_ptr<RunningSequence>> sequences, int num_prompts);
 
   int max_rows_;
   int64_t prefill_chunk_;
   bool decode_only_ = true;
+  size_t turn_ = 0;  // who comes first where not all find room
   std::vector<int32_t> tokens_;
   std::vector<ops::SequenceRows> rows_;
   std::vector<int32_t> logit_rows_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "engine/check_logits.h"
 
 namespace verbatim {
@@ -19,36 +20,37 @@ double Milliseconds(RunningSequence::Clock::duration duration) {
 
 }  // namespace
 
-RunningSequence::RunningSequence(RequestId id, Request request, SequenceState initial_state,
-                                 const SequenceLimits& limits, std::optional<TextStream> text,
-                                 std::optional<BannedStrings> banned)
-    : state(std::move(initial_state)),
-      id_(id),
+RunningSequence::RunningSequence(RequestId id, Request request, Clock::time_point submitted,
+                                 const SequenceLimits& limits, SequenceParts parts)
+    : id_(id),
       request_(std::move(request)),
       limits_(limits),
       prompt_size_(static_cast<int64_t>(request_.prompt_token_ids.size())),
+      most_tokens_(prompt_size_ + std::min(request_.max_tokens, limits.context - prompt_size_)),
+      cache_points_(request_.cache_points),
       tokens_(request_.prompt_token_ids),
-      text_(std::move(text)),
-      banned_(std::move(banned)) {
-  const int64_t most_tokens = std::min(request_.max_tokens, limits.context - prompt_size_);
-  tokens_.reserve(prompt_size_ + most_tokens);
-  result_.token_ids.reserve(most_tokens);
-  if (text_) result_.text.reserve(most_tokens * kTypicalTokenBytes);
-  if (numerics::Sampler::IsNeeded(request_.sampling)) {
+      text_(std::move(parts.text)),
+      banned_(std::move(parts.banned)),
+      constraint_(std::move(parts.constraint)),
+      submitted_(submitted) {
+  const int64_t most_output = most_tokens_ - prompt_size_;
+  tokens_.reserve(most_tokens_);
+  result_.token_ids.reserve(most_output);
+  if (text_) result_.text.reserve(most_output * kTypicalTokenBytes);
+  if (numerics::Sampler::IsNeeded(request_.sampling) || constraint_) {
     // Drafts are pushed too, and popped before the next choice.
     sampler_.emplace(request_.sampling,
                      numerics::SamplerLimits{.vocab_size = limits.vocab_size,
                                              .num_choosable = limits.num_choosable,
                                              .eos_ids = limits.eos_token_ids,
-                                             .max_output = most_tokens + kMaxDraftTokens},
+                                             .max_output = most_output + kMaxDraftTokens},
                      request_.prompt_token_ids);
   }
-  if (request_.sampling.logprobs >= 0) result_.logprobs.reserve(most_tokens);
+  if (request_.sampling.logprobs >= 0) result_.logprobs.reserve(most_output);
   if (request_.position_digests) {
     position_digest_.emplace();
-    result_.position_digests.reserve(most_tokens);
+    result_.position_digests.reserve(most_output);
   }
-  result_.cached_prompt_tokens = state.num_consumed;
   if (request_.conversation != kNoConversation) {
     keep_at_ = request_.keep_prefix == 0 ? prompt_size_ : request_.keep_prefix;
   }
@@ -56,13 +58,15 @@ RunningSequence::RunningSequence(RequestId id, Request request, SequenceState in
 
 int RunningSequence::NumNextRows(int64_t max_prompt_rows) const {
   if (!in_prompt()) return 1 + num_drafts;
-  const int64_t end = state.num_consumed < keep_at_ ? keep_at_ : prompt_size_;
+  int64_t end = state.num_consumed < keep_at_ ? keep_at_ : known_size();
+  const auto point = std::ranges::upper_bound(cache_points_, state.num_consumed);
+  if (point != cache_points_.end()) end = std::min(end, *point);
   return static_cast<int>(std::min(end - state.num_consumed, max_prompt_rows));
 }
 
 int RunningSequence::NumLogitRows(int num_rows) const {
   if (!in_prompt()) return num_rows;
-  return state.num_consumed + num_rows == prompt_size_ ? 1 : 0;
+  return !output_started_ && state.num_consumed + num_rows == prompt_size_ ? 1 : 0;
 }
 
 int32_t RunningSequence::RowToken(int row) const {
@@ -70,7 +74,26 @@ int32_t RunningSequence::RowToken(int row) const {
 }
 
 void RunningSequence::StartClock() {
-  if (!started_) started_ = Clock::now();
+  if (started_) return;
+  started_ = Clock::now();
+  result_.timings.queue_ms = Milliseconds(*started_ - submitted_);
+}
+
+void RunningSequence::AddCachePoint(int64_t num_tokens) {
+  const auto place = std::ranges::lower_bound(cache_points_, num_tokens);
+  if (place == cache_points_.end() || *place != num_tokens) cache_points_.insert(place, num_tokens);
+}
+
+void RunningSequence::Preempt() {
+  state = {};
+  num_drafts = 0;
+  ++result_.preemptions;
+}
+
+void RunningSequence::Resume(SequenceState resumed) {
+  state = std::move(resumed);
+  VERBATIM_CHECK(state.num_consumed <= known_size());
+  if (!started_) result_.cached_prompt_tokens = state.num_consumed;
 }
 
 int64_t RunningSequence::Remaining() const {
@@ -82,31 +105,39 @@ int64_t RunningSequence::Remaining() const {
 int32_t RunningSequence::Choose(const RowLogits& rows, int row, numerics::SamplerScratch& scratch) {
   const auto index = static_cast<int64_t>(result_.token_ids.size());
   const ops::BestLogit& best = rows.best[row];
-  if (best.has_nan) {
-    result_.error = NanError("output token", index);
-    return -1;
-  }
+  if (best.has_nan) return Fail(NanError("output token", index));
   if (!needs_logits()) return best.id;
   const std::span<const float> logits =
       rows.logits.subspan(row * limits_.vocab_size, limits_.vocab_size);
   if (request_.logits_digest) digest_.UpdateFloats(logits);
   if (position_digest_) PushPositionDigest(logits);
   if (!sampler_) return best.id;
+  numerics::Bans bans;
+  if (banned_) bans.ids = banned_->ids();
+  if (constraint_) {
+    const auto allowed = constraint_->Allowed();
+    if (!allowed.ok()) return Fail(allowed.status());
+    bans.allowed = *allowed;
+  }
   TokenLogprobs logprobs;
-  const int32_t token = sampler_->Choose(
-      logits, banned_ ? banned_->ids() : std::span<const int32_t>(), scratch, &logprobs);
+  const int32_t token = sampler_->Choose(logits, bans, scratch, &logprobs);
   if (token < 0) {
     const std::string where = fmt::format("choice of output token {}", index);
-    result_.error =
-        token == numerics::Sampler::kAllBanned
-            ? MakeError(StatusCode::kInvalidArgument, where, "a token that is not banned",
-                        "bans of every one", "fewer banned ids and strings")
-            : MakeError(StatusCode::kInternal, where, "finite logits", "infinity",
-                        "verbatim inspect on the checkpoint");
-    return -1;
+    return Fail(token == numerics::Sampler::kAllBanned
+                    ? MakeError(StatusCode::kInvalidArgument, where, "a token that is not banned",
+                                "bans of every one",
+                                constraint_ ? "bans and min_tokens that the constraint can meet"
+                                            : "fewer banned ids and strings")
+                    : MakeError(StatusCode::kInternal, where, "finite logits", "infinity",
+                                "verbatim inspect on the checkpoint"));
   }
   if (request_.sampling.logprobs >= 0) result_.logprobs.push_back(std::move(logprobs));
   return token;
+}
+
+int32_t RunningSequence::Fail(Status error) {
+  result_.error = std::move(error);
+  return -1;
 }
 
 void RunningSequence::PushPositionDigest(std::span<const float> logits) {
@@ -147,7 +178,10 @@ void RunningSequence::Accept(int num_rows, const RowLogits& rows,
       stats.accepted += right;
       stats.accepted_at[row] += right;
     }
-    Emit(token, right);
+    Emit(token, {.drafted = right,
+                 .round = decoding ? stats.rounds + 1 : 0,
+                 .row = row,
+                 .num_rows = decoding ? num_rows : 1});
     // The last token of a request is chosen but not consumed, even if it stands in the block as a
     // draft.
     if (!right || ended()) break;
@@ -164,11 +198,17 @@ void RunningSequence::Accept(int num_rows, const RowLogits& rows,
   }
 }
 
-void RunningSequence::Emit(int32_t token, bool drafted) {
+void RunningSequence::Emit(int32_t token, const TokenEvent& origin) {
   tokens_.push_back(token);
   result_.token_ids.push_back(token);
   if (sampler_) sampler_->Push(token);
   if (banned_) banned_->Push(token);
+  if (constraint_) {
+    if (Status status = constraint_->Push(result_.token_ids); !status.ok()) {
+      Fail(std::move(status));
+      return End(FinishReason::kError);
+    }
+  }
   const Clock::time_point now = Clock::now();
   if (!first_token_) {
     first_token_ = now;
@@ -176,9 +216,10 @@ void RunningSequence::Emit(int32_t token, bool drafted) {
   }
   result_.timings.predicted_ms = Milliseconds(now - *first_token_);
 
-  const bool eos = !request_.ignore_eos &&
-                   std::find(limits_.eos_token_ids.begin(), limits_.eos_token_ids.end(), token) !=
-                       limits_.eos_token_ids.end();
+  // A constraint's end is one even for who ignores ends: nothing could follow.
+  const bool eos = (constraint_ && constraint_->ended()) ||
+                   (!request_.ignore_eos &&
+                    std::ranges::find(limits_.eos_token_ids, token) != limits_.eos_token_ids.end());
   const size_t shown = result_.text.size();
   // Up to min_tokens nothing may end the text.
   const bool may_stop =
@@ -195,9 +236,11 @@ void RunningSequence::Emit(int32_t token, bool drafted) {
     if (text_->stopped()) finish_reason_ = FinishReason::kStop;
   }
   if (request_.on_token) {
-    request_.on_token({.token_id = token,
-                       .text = std::string_view(result_.text).substr(shown),
-                       .drafted = drafted});
+    TokenEvent event = origin;
+    event.token_id = token;
+    event.text = std::string_view(result_.text).substr(shown);
+    if (request_.sampling.logprobs >= 0) event.logprobs = &result_.logprobs.back();
+    request_.on_token(event);
   }
 }
 

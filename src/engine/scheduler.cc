@@ -1,4 +1,4 @@
-// Admission, the step, and the end of requests.
+// The step, and the begin and end of requests. Not their states (admission.cc).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,6 +46,13 @@ Status Engine::Impl::CheckRequest(const Request& request) const {
   VERBATIM_RETURN_IF_ERROR(StopMatcher::Create(request.stop).status());
   VERBATIM_RETURN_IF_ERROR(CheckSampling(request.sampling, vocab_size));
   VERBATIM_RETURN_IF_ERROR(CheckConversation(request));
+  for (size_t i = 0; i < request.cache_points.size(); ++i) {
+    const int64_t least = i == 0 ? 1 : request.cache_points[i - 1] + 1;
+    if (request.cache_points[i] < least || request.cache_points[i] >= prompt_size) {
+      return refuse("cache_points", fmt::format("ascending, {} to {}", least, prompt_size - 1),
+                    fmt::format("{}", request.cache_points[i]));
+    }
+  }
   const SpeculationOptions& speculation = request.speculation;
   if (speculation.kind == SpeculationKind::kOff) return {};
   if (speculation.draft_tokens < 1 || speculation.draft_tokens > kMaxDraftTokens) {
@@ -64,25 +71,45 @@ Status Engine::Impl::CheckRequest(const Request& request) const {
   return {};
 }
 
+Expected<std::shared_ptr<const CompiledConstraint>> Engine::Impl::CompileConstraint(
+    const ConstraintOptions& constraint) const {
+  std::shared_ptr<const GrammarCompiler> compiler;
+  {
+    const std::lock_guard lock(grammar_mutex);
+    if (!grammar_compiler) {
+      VERBATIM_ASSIGN_OR_RETURN(grammar_compiler,
+                                GrammarCompiler::Create(tokenizer, info.eos_token_ids));
+    }
+    compiler = grammar_compiler;
+  }
+  VERBATIM_ASSIGN_OR_RETURN(GrammarMatcher start, compiler->Compile(constraint));
+  return std::make_shared<const CompiledConstraint>(
+      CompiledConstraint{.start = std::move(start), .mask_words = compiler->MaskWords()});
+}
+
 Expected<RequestId> Engine::Impl::Submit(Request request) {
   VERBATIM_RETURN_IF_ERROR(CheckRequest(request));
+  if (request.constraint.kind != ConstraintKind::kNone && !request.compiled_constraint) {
+    VERBATIM_ASSIGN_OR_RETURN(request.compiled_constraint, CompileConstraint(request.constraint));
+  }
   if (info.contract_held == ContractMode::kOff) request.speculation.kind = SpeculationKind::kOff;
   const RequestId id = next_id++;
   if (Conversation* own = FindConversation(request.conversation)) own->busy = true;
-  waiting.emplace_back(id, std::move(request));
+  waiting.push_back({id, std::move(request), RunningSequence::Clock::now()});
   return id;
 }
 
 Status Engine::Impl::Cancel(RequestId id) {
-  for (const auto& sequence : running) {
-    if (sequence->id() != id) continue;
+  const auto cancel = [id](const std::unique_ptr<RunningSequence>& sequence) {
+    if (sequence->id() != id) return false;
     sequence->Cancel();  // retired by the step that runs or comes next
-    return {};
-  }
+    return true;
+  };
+  if (std::ranges::any_of(running, cancel) || std::ranges::any_of(preempted, cancel)) return {};
   const auto it = std::find_if(waiting.begin(), waiting.end(),
-                               [id](const auto& entry) { return entry.first == id; });
+                               [id](const auto& entry) { return entry.id == id; });
   if (it == waiting.end()) return UnknownRequest(id);
-  if (Conversation* own = FindConversation(it->second.conversation)) own->busy = false;
+  if (Conversation* own = FindConversation(it->request.conversation)) own->busy = false;
   waiting.erase(it);
   Result result;
   result.finish_reason = FinishReason::kCancelled;
@@ -98,90 +125,6 @@ Expected<Result> Engine::Impl::TakeResult(RequestId id) {
   return result;
 }
 
-Expected<SequenceState> Engine::Impl::AcquireState(int64_t num_tokens) {
-  SequenceState state;
-  VERBATIM_RETURN_IF_ERROR(GrowPages(num_tokens, nullptr, state.pages));
-  auto slot = recurrent->Acquire();
-  while (!slot.ok() && EvictIdle(nullptr)) slot = recurrent->Acquire();
-  if (!slot.ok()) {
-    kv->Release(state.pages);
-    return slot.status();
-  }
-  state.recurrent_slot = *slot;
-  return state;
-}
-
-Status Engine::Impl::GrowPages(int64_t num_tokens, const Conversation* owner,
-                               std::vector<int32_t>& pages) {
-  Status status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
-  while (!status.ok() && EvictIdle(owner)) {
-    status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
-  }
-  return status;
-}
-
-Expected<SequenceState> Engine::Impl::StateFor(const Request& request, int64_t num_tokens) {
-  Conversation* own = FindConversation(request.conversation);
-  if (own == nullptr || !own->has_state()) return AcquireState(num_tokens);
-  VERBATIM_RETURN_IF_ERROR(GrowPages(num_tokens, own, own->state.pages));
-  SequenceState state = std::exchange(own->state, {});
-  Rewind(*own, request, state);
-  return state;
-}
-
-void Engine::Impl::ReleaseState(SequenceState& state) {
-  kv->Release(state.pages);
-  recurrent->Release(state.recurrent_slot);
-}
-
-std::unique_ptr<RunningSequence> Engine::Impl::MakeSequence(RequestId id, const Request& request,
-                                                            const SequenceState& state) {
-  std::optional<TextStream> text;
-  if (request.want_text || !request.stop.empty()) {
-    auto stream = TextStream::Create(tokenizer, request.stop);
-    VERBATIM_CHECK(stream.ok());  // CheckRequest saw the stop strings
-    text = *std::move(stream);
-  }
-  const SequenceLimits limits = {.context = options.context,
-                                 .vocab_size = info.vocab_size,
-                                 .num_choosable = num_choosable,
-                                 .eos_token_ids = info.eos_token_ids};
-  std::optional<BannedStrings> banned;
-  if (!request.sampling.banned_strings.empty()) {
-    banned.emplace(tokenizer, request.sampling.banned_strings);
-  }
-  return std::make_unique<RunningSequence>(id, request, state, limits, std::move(text),
-                                           std::move(banned));
-}
-
-void Engine::Impl::Admit() {
-  while (!waiting.empty() && static_cast<int>(running.size()) < options.max_sequences) {
-    auto& [id, request] = waiting.front();
-    const int64_t prompt_size = static_cast<int64_t>(request.prompt_token_ids.size());
-    // Written so that a huge max_tokens can't overflow.
-    const int64_t num_tokens =
-        prompt_size + std::min(request.max_tokens, options.context - prompt_size);
-    auto state = StateFor(request, num_tokens);
-    if (!state.ok()) return;  // waits until a running sequence gives its pages back
-    try {
-      running.push_back(MakeSequence(id, request, *state));
-    } catch (const std::bad_alloc&) {
-      ReleaseState(*state);
-      if (Conversation* own = FindConversation(request.conversation)) {
-        own->busy = false;
-        DropState(*own);
-      }
-      Result result;
-      result.finish_reason = FinishReason::kError;
-      result.error = MakeError(StatusCode::kResourceExhausted, "request",
-                               fmt::format("memory for {} tokens", num_tokens),
-                               "a failed allocation", "a smaller max_tokens");
-      finished.emplace(id, std::move(result));
-    }
-    waiting.pop_front();
-  }
-}
-
 bool Engine::Impl::Step() {
   VERBATIM_CHECK(!in_step);
   in_step = true;
@@ -193,17 +136,46 @@ bool Engine::Impl::Step() {
 bool Engine::Impl::RunStep() {
   RetireEnded();  // cancelled between steps
   Admit();
+  MakeRoom();
   plan->Build(running);
   if (plan->empty()) {
-    VERBATIM_CHECK(waiting.empty());  // one sequence always fits: CheckRequest saw to that
+    // One sequence always fits: Load and CheckRequest saw to that.
+    VERBATIM_CHECK(waiting.empty() && preempted.empty());
     return false;
   }
-  for (const PlannedRows& planned : plan->planned()) planned.sequence->StartClock();
+  const auto start = RunningSequence::Clock::now();
+  CountStep();
   RunPlan();
   KeepAfterStep();
   ProposeDrafts();
+  KeepForOthers();
   RetireEnded();
+  counts.step_seconds += SecondsSince(start);
   return true;
+}
+
+void Engine::Impl::CountStep() {
+  ++counts.steps;
+  for (const PlannedRows& planned : plan->planned()) {
+    planned.sequence->StartClock();
+    (planned.sequence->in_prompt() ? counts.prompt_rows : counts.decode_rows) += planned.num_rows;
+  }
+}
+
+EngineStats Engine::Impl::Stats() const {
+  EngineStats stats = counts;
+  stats.running = static_cast<int64_t>(running.size());
+  stats.waiting = static_cast<int64_t>(waiting.size() + preempted.size());
+  stats.kv_pages = kv->num_pages();
+  stats.kv_pages_used = kv->num_pages() - kv->num_free_pages();
+  if (prefix_cache == nullptr) return stats;
+  const PrefixCacheStats cache = prefix_cache->stats();
+  stats.cache_queried_tokens = cache.queried_tokens;
+  stats.cache_hit_tokens = cache.hit_tokens;
+  stats.cache_entries = cache.entries;
+  stats.cache_bytes = cache.bytes;
+  stats.cache_evictions = cache.evictions;
+  return stats;
 }
 
 void Engine::Impl::RunPlan() {
@@ -276,13 +248,16 @@ void Engine::Impl::ProposeDrafts() {
 }
 
 void Engine::Impl::RetireEnded() {
-  for (auto& sequence : running) {
-    if (!sequence->ended()) continue;
+  const auto retire = [this](std::unique_ptr<RunningSequence>& sequence) {
+    if (!sequence->ended()) return;
     EndRequest(*sequence);
     finished.emplace(sequence->id(), sequence->TakeResult());
     sequence.reset();
-  }
+  };
+  std::ranges::for_each(running, retire);
+  std::ranges::for_each(preempted, retire);
   std::erase(running, nullptr);
+  std::erase(preempted, nullptr);
 }
 
 }  // namespace verbatim

@@ -36,6 +36,13 @@ struct SamplerLimits {
   int64_t max_output = 0;  // tokens that may be pushed, drafts included
 };
 
+// What may not be chosen at one position, beyond the options' own bans.
+struct Bans {
+  std::span<const int32_t> ids = {};
+  // Of a grammar: bit id % 32 of word id / 32 is 1 where the id is allowed. Empty: all are.
+  std::span<const uint32_t> allowed = {};
+};
+
 class Sampler {
  public:
   // Whether the options ask for more than the largest logit.
@@ -51,10 +58,9 @@ class Sampler {
 
   // The token at the end of what was pushed, from its logits [V], without NaN. kAllBanned: no id is
   // left; kInfinite: the largest logit is +infinity, which has no probabilities. Fills `logprobs`
-  // if it is not null and the options ask for it. `banned` are ids beyond the options' own.
-  // Allocates nothing, but for logprobs.
-  int32_t Choose(std::span<const float> logits, std::span<const int32_t> banned,
-                 SamplerScratch& scratch, TokenLogprobs* logprobs);
+  // if it is not null and the options ask for it. Allocates nothing, but for logprobs.
+  int32_t Choose(std::span<const float> logits, const Bans& bans, SamplerScratch& scratch,
+                 TokenLogprobs* logprobs);
 
   // What a drafter proposes from its own logits: the same steps, with the same noise or (to measure
   // what that is worth) with none.
@@ -65,8 +71,7 @@ class Sampler {
   void Pop(int32_t id);
 
  private:
-  void Process(std::span<const float> logits, std::span<const int32_t> banned,
-               SamplerScratch& scratch) const;
+  void Process(std::span<const float> logits, const Bans& bans, SamplerScratch& scratch) const;
   void ApplyPenalties(std::span<float> values) const;
   void Filter(SamplerScratch& scratch) const;
   void KeepTopP(SamplerScratch& scratch) const;

@@ -87,6 +87,10 @@ ops::RecurrentView RecurrentCache::View(int layer) const {
   return {.layout = layout_, .slots = layers_[layer]->As<float>()};
 }
 
+int64_t RecurrentCache::slot_bytes() const {
+  return static_cast<int64_t>(layout_.slot_floats() * sizeof(float) * layers_.size());
+}
+
 int64_t RecurrentCache::bytes() const {
   int64_t sum = 0;
   for (const auto& layer : layers_) sum += static_cast<int64_t>(layer->bytes());

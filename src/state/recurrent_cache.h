@@ -37,6 +37,7 @@ class RecurrentCache {
   ops::RecurrentView View(int layer) const;
   int num_layers() const { return static_cast<int>(layers_.size()); }
   int64_t bytes() const;
+  int64_t slot_bytes() const;  // of one slot in every layer
 
  private:
   explicit RecurrentCache(ops::Backend& backend) : backend_(backend) {}

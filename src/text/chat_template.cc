@@ -82,7 +82,8 @@ ordered_json Normalized(const ordered_json& message) {
 
 void ChatTemplate::Deleter::operator()(VtfTemplate* value) const { vtf_template_free(value); }
 
-Expected<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& folder) {
+Expected<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& folder,
+                                          const std::filesystem::path& file) {
   const auto exists = [](const std::filesystem::path& path) {
     std::error_code ignored;
     return std::filesystem::exists(path, ignored);
@@ -100,7 +101,11 @@ Expected<ChatTemplate> ChatTemplate::Load(const std::filesystem::path& folder) {
     }
     result.special_tokens_ = SpecialTokens(config);
   }
-  if (const auto path = folder / "chat_template.jinja"; exists(path)) {
+  if (!file.empty()) {
+    result.where_ = file.string();
+    VERBATIM_ASSIGN_OR_RETURN(const std::string source, ReadTextFile(file, kMaxTemplateBytes));
+    VERBATIM_RETURN_IF_ERROR(result.Add("default", source));
+  } else if (const auto path = folder / "chat_template.jinja"; exists(path)) {
     VERBATIM_ASSIGN_OR_RETURN(const std::string source, ReadTextFile(path, kMaxTemplateBytes));
     VERBATIM_RETURN_IF_ERROR(result.Add("default", source));
   } else {

@@ -33,8 +33,10 @@ class ChatTemplate {
   // Reads chat_template.jinja of `folder`, else the chat_template of tokenizer_config.json: a text,
   // or a list of named ones, of which "default" and, for requests with tools, "tool_use" are used.
   // The special tokens of tokenizer_config.json (bos_token, eos_token, ...) become variables. A
-  // folder without a template loads; Render then says so. Errors: kIo, kCorrupt (does not parse).
-  static Expected<ChatTemplate> Load(const std::filesystem::path& folder);
+  // folder without a template loads; Render then says so. `file`, if not empty, is read instead of
+  // the folder's templates. Errors: kIo, kNotFound (`file`), kCorrupt (does not parse).
+  static Expected<ChatTemplate> Load(const std::filesystem::path& folder,
+                                     const std::filesystem::path& file = {});
 
   // A template from its text. `special_tokens` is null or an object of variable names and texts.
   static Expected<ChatTemplate> FromSource(std::string_view source,

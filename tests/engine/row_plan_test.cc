@@ -29,8 +29,10 @@ std::unique_ptr<RunningSequence> Sequence(std::vector<int32_t> prompt) {
   SequenceState state;
   state.pages = {0};
   auto sequence = std::make_unique<RunningSequence>(
-      1, std::move(request), std::move(state),
-      SequenceLimits{.context = 100, .num_choosable = kVocab, .eos_token_ids = {}}, std::nullopt);
+      1, std::move(request), RunningSequence::Clock::now(),
+      SequenceLimits{.context = 100, .num_choosable = kVocab, .eos_token_ids = {}},
+      SequenceParts{});
+  sequence->Resume(std::move(state));
   sequence->StartClock();
   return sequence;
 }
@@ -81,6 +83,114 @@ TEST(RowPlan, DecodingComesFirstAndPromptsFillTheBudget) {
   EXPECT_EQ(plan.planned()[0].num_rows, 1);
   EXPECT_EQ(plan.planned()[1].num_rows, 4);  // what the budget of 5 leaves
   EXPECT_EQ(plan.step().sequences[1].first_row, 1);
+}
+
+std::vector<std::unique_ptr<RunningSequence>> Decoding(int count, int num_drafts) {
+  std::vector<std::unique_ptr<RunningSequence>> sequences;
+  for (int i = 0; i < count; ++i) {
+    sequences.push_back(Sequence({0, 1}));
+    Accept(*sequences.back(), 2, kChooseTwo);
+    sequences.back()->SetNumDrafts(num_drafts);
+  }
+  return sequences;
+}
+
+TEST(RowPlan, ASmallBudgetCutsBlocksAndServesAllInTurns) {
+  const auto sequences = Decoding(3, 2);
+  RowPlan plan(4, 3, 100);
+  std::vector<int> served(3);
+  for (int step = 0; step < 6; ++step) {
+    for (const auto& sequence : sequences) sequence->SetNumDrafts(2);
+    plan.Build(sequences);
+    EXPECT_EQ(plan.num_rows(), 4);
+    ASSERT_EQ(plan.planned().size(), 2u);
+    EXPECT_EQ(plan.planned()[0].num_rows, 3);
+    EXPECT_EQ(plan.planned()[1].num_rows, 1);
+    for (const PlannedRows& planned : plan.planned()) {
+      for (int i = 0; i < 3; ++i) served[i] += planned.sequence == sequences[i].get() ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(served, (std::vector<int>{4, 4, 4}));
+}
+
+TEST(RowPlan, PromptsKeepRowsBesideAFullHouseOfBlocks) {
+  auto sequences = Decoding(4, 3);
+  sequences.push_back(Sequence({1, 1, 1, 1, 1, 1, 1, 1}));
+  for (const int max_rows : {1, 2, 3, 4, 8, 16}) {
+    RowPlan plan(max_rows, 5, 100);
+    int prompt_rows = 0, block_rows = 0;
+    for (int step = 0; step < 2; ++step) {
+      plan.Build(sequences);
+      EXPECT_LE(plan.num_rows(), max_rows);
+      for (const PlannedRows& planned : plan.planned()) {
+        (planned.sequence->in_prompt() ? prompt_rows : block_rows) += planned.num_rows;
+      }
+    }
+    EXPECT_GT(prompt_rows, 0) << max_rows;
+    EXPECT_GT(block_rows, 0) << max_rows;
+  }
+}
+
+TEST(RowPlan, PromptsShareTheRowsThatShortOnesLeave) {
+  std::vector<std::unique_ptr<RunningSequence>> sequences;
+  sequences.push_back(Sequence(std::vector<int32_t>(90, 1)));
+  sequences.push_back(Sequence({1, 1}));
+  sequences.push_back(Sequence(std::vector<int32_t>(90, 1)));
+  RowPlan plan(30, 3, 100);
+  plan.Build(sequences);
+  ASSERT_EQ(plan.planned().size(), 3u);
+  EXPECT_EQ(plan.planned()[0].num_rows, 10);
+  EXPECT_EQ(plan.planned()[1].num_rows, 2);
+  EXPECT_EQ(plan.planned()[2].num_rows, 18);
+}
+
+TEST(RowPlan, LongPromptsLeaveDecodingStepsShort) {
+  auto sequences = Decoding(1, 1);
+  sequences.push_back(Sequence(std::vector<int32_t>(90, 1)));
+  RowPlan plan(64, 2, 16);
+  plan.Build(sequences);
+  EXPECT_EQ(plan.num_rows(), 2 + 16);
+}
+
+TEST(RunningSequence, AfterPreemptionConsumesWhatIsKnownAndChoosesNothingTwice) {
+  auto sequence = Sequence({0, 1});
+  Accept(*sequence, 2, kChooseTwo);
+  sequence->drafts = {2, 1};
+  sequence->SetNumDrafts(2);
+  std::vector<float> logits;
+  for (int row = 0; row < 3; ++row) logits.insert(logits.end(), kChooseTwo, kChooseTwo + kVocab);
+  Accept(*sequence, 3, logits);
+  const std::vector<int32_t> tokens = Copy(sequence->tokens());
+  ASSERT_EQ(tokens.size(), 5u);
+  sequence->Preempt();
+  SequenceState state;
+  state.pages = {0};
+  sequence->Resume(std::move(state));
+  ASSERT_TRUE(sequence->in_prompt());
+  EXPECT_EQ(sequence->NumNextRows(100), 4);  // all but the pending token
+  EXPECT_EQ(sequence->NumLogitRows(4), 0);
+  EXPECT_EQ(sequence->RowToken(3), tokens[3]);
+  Accept(*sequence, 4, {});
+  EXPECT_FALSE(sequence->in_prompt());
+  EXPECT_EQ(sequence->NumNextRows(100), 1);
+  EXPECT_EQ(sequence->RowToken(0), tokens[4]);
+  EXPECT_EQ(Copy(sequence->tokens()), tokens);
+}
+
+TEST(RunningSequence, StepsOfThePromptEndAtCachePoints) {
+  auto sequence = Sequence({0, 1, 2, 3, 0, 1});
+  sequence->AddCachePoint(4);
+  sequence->AddCachePoint(1);
+  sequence->AddCachePoint(4);
+  std::vector<int> rows;
+  while (sequence->in_prompt()) {
+    rows.push_back(sequence->NumNextRows(100));
+    Accept(*sequence, rows.back(),
+           sequence->NumLogitRows(rows.back()) > 0 ? std::span<const float>(kChooseTwo)
+                                                   : std::span<const float>());
+    EXPECT_EQ(sequence->AtCachePoint(), sequence->in_prompt());
+  }
+  EXPECT_EQ(rows, (std::vector<int>{1, 3, 2}));
 }
 
 TEST(RunningSequence, WalksTheBlockWhileDraftsAreRight) {

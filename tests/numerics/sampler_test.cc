@@ -20,15 +20,18 @@ struct Case {
   std::vector<float> logits;
   int64_t num_choosable = 0;
   std::vector<int32_t> prompt, output, eos_ids, banned;
+  std::vector<uint32_t> allowed;  // empty, or a bit an id
   SamplingOptions options;
 
+  Bans bans() const { return {.ids = banned, .allowed = allowed}; }
   reference::SelectInput ReferenceInput() const {
     return {.logits = logits,
             .num_choosable = num_choosable,
             .prompt = prompt,
             .output = output,
             .eos_ids = eos_ids,
-            .banned_ids = banned};
+            .banned_ids = banned,
+            .allowed = allowed};
   }
   Sampler MakeSampler() const {
     Sampler sampler(options,
@@ -42,7 +45,7 @@ struct Case {
   }
   int32_t Choose(TokenLogprobs* logprobs = nullptr) const {
     SamplerScratch scratch(static_cast<int64_t>(logits.size()));
-    return MakeSampler().Choose(logits, banned, scratch, logprobs);
+    return MakeSampler().Choose(logits, bans(), scratch, logprobs);
   }
 };
 
@@ -67,6 +70,13 @@ Case RandomCase(SplitMix& random) {
   c.output = RandomIds(random, random.Below(20), vocab_size);
   c.eos_ids = RandomIds(random, random.Below(3), vocab_size);
   c.banned = RandomIds(random, random.Below(3), vocab_size);
+  if (random.Below(4) == 0) {
+    constexpr uint32_t kMasks[] = {0, ~0U, 0xF0F0F0F0, 1};
+    for (uint32_t id = 0; id < vocab_size; id += 32) {
+      c.allowed.push_back(random.Below(2) == 0 ? kMasks[random.Below(4)]
+                                               : static_cast<uint32_t>(random.Next()));
+    }
+  }
   SamplingOptions& options = c.options;
   const auto sometimes = [&](auto& field, auto value) {
     if (random.Below(2) == 0) field = value;
@@ -132,7 +142,7 @@ TEST(Sampler, PoppedDraftsLeaveNoTrace) {
     for (const int32_t id : drafts) sampler.Push(id);
     for (size_t i = drafts.size(); i > 0; --i) sampler.Pop(drafts[i - 1]);
     SamplerScratch scratch(vocab_size);
-    ASSERT_EQ(sampler.Choose(c.logits, c.banned, scratch, nullptr), c.Choose()) << round;
+    ASSERT_EQ(sampler.Choose(c.logits, c.bans(), scratch, nullptr), c.Choose()) << round;
   }
 }
 
@@ -142,6 +152,7 @@ TEST(Sampler, DraftsFromTheSameLogitsAreRight) {
   for (int round = 0; round < 2000; ++round) {
     Case c = RandomCase(random);
     c.banned.clear();
+    c.allowed.clear();
     SamplerScratch scratch(static_cast<int64_t>(c.logits.size()));
     const int32_t token = c.Choose();
     if (token < 0) continue;
@@ -158,7 +169,7 @@ double ChiSquareDeviations(Case c, int64_t draws) {
   const int64_t seed_step = 1 + c.options.choice;
   for (int64_t i = 0; i < draws; ++i) {
     c.options.seed += seed_step;
-    const int32_t token = c.MakeSampler().Choose(c.logits, c.banned, scratch, nullptr);
+    const int32_t token = c.MakeSampler().Choose(c.logits, c.bans(), scratch, nullptr);
     ++counts[token];
   }
   double statistic = 0;
@@ -242,7 +253,7 @@ TEST(SamplerDistribution, AnotherTemperatureIsNoticed) {
   SamplerScratch scratch(static_cast<int64_t>(c.logits.size()));
   for (int64_t i = 0; i < kDraws; ++i) {
     ++c.options.seed;
-    ++counts[c.MakeSampler().Choose(c.logits, c.banned, scratch, nullptr)];
+    ++counts[c.MakeSampler().Choose(c.logits, c.bans(), scratch, nullptr)];
   }
   for (size_t id = 0; id < counts.size(); ++id) {
     const double expected = probabilities[id] * kDraws;

@@ -35,6 +35,11 @@ void ApplyBiasAndBans(const SelectInput& input, const SamplingOptions& options, 
   for (const LogitBias& entry : options.logit_bias) row[entry.token_id] += entry.bias;
   for (const int32_t id : options.banned_token_ids) row[id] = kRemoved;
   for (const int32_t id : input.banned_ids) row[id] = kRemoved;
+  for (size_t id = 0; !input.allowed.empty() && id < row.size(); ++id) {
+    if (id / 32 >= input.allowed.size() || (input.allowed[id / 32] >> id % 32 & 1) == 0) {
+      row[id] = kRemoved;
+    }
+  }
   if (static_cast<int64_t>(input.output.size()) < options.min_tokens) {
     for (const int32_t id : input.eos_ids) row[id] = kRemoved;
   }

@@ -18,6 +18,7 @@ struct SelectInput {
   std::span<const int32_t> output;      // token ids chosen so far
   std::span<const int32_t> eos_ids;     // banned until min_tokens
   std::span<const int32_t> banned_ids;  // beyond the options' own
+  std::span<const uint32_t> allowed = {};  // a bit an id, as in sampler.h; empty: all
 };
 
 struct SelectOutput {

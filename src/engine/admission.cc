@@ -1,0 +1,245 @@
+// States in and out: which requests run, what they begin from, who gives way when pages run out,
+// and what is kept for others. Changes when something is computed, never what.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/engine_impl.h"
+
+namespace verbatim {
+namespace {
+
+// Shorter prefixes are computed faster than they are copied.
+constexpr int64_t kLeastKeptTokens = 16;
+
+}  // namespace
+
+Expected<int> Engine::Impl::AcquireSlot() {
+  auto slot = recurrent->Acquire();
+  while (!slot.ok() && EvictIdle(nullptr)) slot = recurrent->Acquire();
+  return slot;
+}
+
+bool Engine::Impl::FreeSome(const Conversation* owner, const PrefixCache::Entry* entry) {
+  return (prefix_cache != nullptr && prefix_cache->EvictOldest(entry)) || EvictIdle(owner);
+}
+
+Status Engine::Impl::GrowPages(int64_t num_tokens, const Conversation* owner,
+                               std::vector<int32_t>& pages) {
+  Status status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
+  while (!status.ok() && FreeSome(owner, nullptr)) {
+    status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
+  }
+  return status;
+}
+
+Expected<SequenceState> Engine::Impl::AcquireState(int64_t num_tokens) {
+  SequenceState state;
+  VERBATIM_ASSIGN_OR_RETURN(state.recurrent_slot, AcquireSlot());
+  if (Status status = GrowPages(num_tokens, nullptr, state.pages); !status.ok()) {
+    ReleaseState(state);
+    return status;
+  }
+  return state;
+}
+
+Expected<SequenceState> Engine::Impl::StateFor(const Request& request,
+                                               std::span<const int32_t> known, int64_t num_tokens) {
+  Conversation* own = FindConversation(request.conversation);
+  if (own != nullptr && own->has_state()) {
+    VERBATIM_RETURN_IF_ERROR(GrowPages(num_tokens, own, own->state.pages));
+    SequenceState state = std::exchange(own->state, {});
+    Rewind(*own, request, state);
+    return state;
+  }
+  SequenceState state;
+  VERBATIM_ASSIGN_OR_RETURN(state.recurrent_slot, AcquireSlot());
+  RestoreKept(request, known, state);
+  if (Status status = GrowPages(num_tokens, nullptr, state.pages); !status.ok()) {
+    ReleaseState(state);
+    return status;
+  }
+  return state;
+}
+
+void Engine::Impl::RestoreKept(const Request& request, std::span<const int32_t> known,
+                               SequenceState& state) {
+  if (prefix_cache == nullptr || !request.use_prefix_cache) return;
+  const bool mtp = request.speculation.kind == SpeculationKind::kMtp;
+  const PrefixCache::Entry* entry = prefix_cache->Find(known, mtp);
+  if (entry == nullptr) return;
+  Status status = prefix_cache->Restore(*entry, state);
+  while (!status.ok() && FreeSome(nullptr, entry)) status = prefix_cache->Restore(*entry, state);
+  if (!status.ok()) return;
+  // The head's last row took the token that followed then; now another one may. It writes behind
+  // the kept pages.
+  if (!mtp) {
+    state.num_draft_rows = 0;
+  } else if (GrowPages(state.num_consumed + 1, nullptr, state.pages).ok()) {
+    mtp_drafter->AppendRow(state, known[state.num_consumed], prefix_cache->Hidden(*entry));
+  } else {
+    kv->Release(state.pages);
+    recurrent->Clear(state.recurrent_slot);
+    state.num_consumed = state.num_draft_rows = 0;
+  }
+}
+
+void Engine::Impl::ReleaseState(SequenceState& state) {
+  kv->Release(state.pages);
+  if (state.recurrent_slot >= 0) recurrent->Release(state.recurrent_slot);
+  state.recurrent_slot = -1;
+}
+
+Expected<std::unique_ptr<RunningSequence>> Engine::Impl::MakeSequence(
+    const WaitingRequest& waiting_request) {
+  const Request& request = waiting_request.request;
+  SequenceParts parts;
+  if (request.want_text || !request.stop.empty()) {
+    auto stream = TextStream::Create(tokenizer, request.stop);
+    VERBATIM_CHECK(stream.ok());  // CheckRequest saw the stop strings
+    parts.text = *std::move(stream);
+  }
+  if (!request.sampling.banned_strings.empty()) {
+    parts.banned.emplace(tokenizer, request.sampling.banned_strings);
+  }
+  if (request.compiled_constraint) {
+    VERBATIM_ASSIGN_OR_RETURN(
+        parts.constraint,
+        ConstraintState::Start(*request.compiled_constraint, request.constraint.begin_after,
+                               info.eos_token_ids));
+  }
+  return std::make_unique<RunningSequence>(waiting_request.id, request, waiting_request.submitted,
+                                           SequenceLimits{.context = options.context,
+                                                          .vocab_size = info.vocab_size,
+                                                          .num_choosable = num_choosable,
+                                                          .eos_token_ids = info.eos_token_ids},
+                                           std::move(parts));
+}
+
+void Engine::Impl::Admit() {
+  const auto has_room = [this] { return static_cast<int>(running.size()) < options.max_sequences; };
+  // Who had to give way comes first.
+  while (!preempted.empty() && has_room()) {
+    if (!Start(preempted.front())) return;
+    preempted.pop_front();
+  }
+  while (!waiting.empty() && has_room()) {
+    WaitingRequest& next = waiting.front();
+    Expected<std::unique_ptr<RunningSequence>> made = OutOfMemory(next.request);
+    try {
+      made = MakeSequence(next);
+    } catch (const std::bad_alloc&) {
+    }
+    if (!made.ok()) {
+      FailWaiting(next, made.status());
+    } else if (!Start(*made)) {
+      return;  // waits until a running sequence gives its pages back
+    }
+    waiting.pop_front();
+  }
+}
+
+Status Engine::Impl::OutOfMemory(const Request& request) {
+  return MakeError(StatusCode::kResourceExhausted, "request",
+                   fmt::format("memory for {} tokens", request.prompt_token_ids.size() +
+                                                           static_cast<size_t>(request.max_tokens)),
+                   "a failed allocation", "a smaller max_tokens");
+}
+
+void Engine::Impl::FailWaiting(const WaitingRequest& request, Status error) {
+  if (Conversation* own = FindConversation(request.request.conversation)) {
+    own->busy = false;
+    DropState(*own);
+  }
+  Result result;
+  result.finish_reason = FinishReason::kError;
+  result.error = std::move(error);
+  finished.emplace(request.id, std::move(result));
+}
+
+bool Engine::Impl::Start(std::unique_ptr<RunningSequence>& sequence) {
+  const bool first = !sequence->started();
+  // All that is known and the next block; more as it grows.
+  const std::span<const int32_t> known = sequence->tokens();
+  auto state = StateFor(sequence->request(), known, NeededTokens(*sequence, known.size()));
+  if (!state.ok()) return false;
+  sequence->Resume(*std::move(state));
+  if (first) NotePrompt(*sequence);
+  running.push_back(std::move(sequence));
+  return true;
+}
+
+int64_t Engine::Impl::NeededTokens(const RunningSequence& sequence, int64_t num_consumed) {
+  return std::min(num_consumed + kMaxDraftTokens + 1, sequence.most_tokens());
+}
+
+void Engine::Impl::NotePrompt(RunningSequence& sequence) {
+  if (prefix_cache == nullptr || !sequence.request().use_prefix_cache) return;
+  const std::vector<int32_t>& prompt = sequence.request().prompt_token_ids;
+  const auto size = static_cast<int64_t>(prompt.size());
+  const int64_t consumed = sequence.state.num_consumed;
+  prefix_cache->CountQuery(size, consumed);
+  const auto add = [&](int64_t point) {
+    point = std::min(point, size - 1);
+    if (point >= std::max(kLeastKeptTokens, consumed + 1)) sequence.AddCachePoint(point);
+  };
+  add((size - 1) / ops::kPageSlots * ops::kPageSlots);
+  // Two prompts that part at a place will be followed by more that do.
+  const int64_t shared = history.LongestShared(prompt);
+  if (shared >= consumed + kLeastKeptTokens) add(shared);
+  history.Add(prompt);
+}
+
+void Engine::Impl::MakeRoom() {
+  // The oldest first, who gives way last: it always gets on, so all do in the end.
+  std::ranges::sort(running, {}, [](const auto& sequence) { return sequence->id(); });
+  for (size_t i = 0; i < running.size();) {
+    RunningSequence& sequence = *running[i];
+    const int64_t consumed = sequence.state.num_consumed + sequence.NumNextRows(step_rows);
+    const Status status =
+        GrowPages(NeededTokens(sequence, consumed), nullptr, sequence.state.pages);
+    if (status.ok()) {
+      ++i;
+      continue;
+    }
+    VERBATIM_CHECK(running.size() > 1);  // one sequence always fits
+    Preempt();
+  }
+}
+
+void Engine::Impl::Preempt() {
+  std::unique_ptr<RunningSequence> youngest = std::move(running.back());
+  running.pop_back();
+  // A conversation's second state lies in the same pages.
+  if (Conversation* own = FindConversation(youngest->request().conversation)) DropState(*own);
+  ReleaseState(youngest->state);
+  youngest->Preempt();
+  ++counts.preemptions;
+  preempted.push_front(std::move(youngest));
+}
+
+// After the draft head ran, so that its rows of the last page are there.
+void Engine::Impl::KeepForOthers() {
+  if (prefix_cache == nullptr) return;
+  for (const PlannedRows& planned : plan->planned()) {
+    RunningSequence& sequence = *planned.sequence;
+    if (sequence.failed() || !sequence.request().use_prefix_cache) continue;
+    SequenceState& state = sequence.state;
+    if (!sequence.AtCachePoint() && !(sequence.ended() && !sequence.in_prompt())) continue;
+    if (state.num_consumed < kLeastKeptTokens) continue;
+    if (state.num_accepted_drafts > 0) {
+      recurrent->Fold(state.recurrent_slot, state.num_accepted_drafts);
+      state.num_accepted_drafts = 0;
+    }
+    const bool mtp = sequence.request().speculation.kind == SpeculationKind::kMtp;
+    const int32_t row = planned.first_row + sequence.num_accepted_rows() - 1;
+    prefix_cache->Insert(sequence.tokens().first(state.num_consumed), state,
+                         model->hidden() + row * info.hidden_size,
+                         mtp ? state.num_consumed - 1 : 0);
+  }
+}
+
+}  // namespace verbatim
