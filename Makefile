@@ -22,7 +22,7 @@ demo: build  ## Set up, build and run the demo: classic decode and MTP on the sa
 	@build/verbatim demo -m models/tiny-qwen35-4bit --draft-tokens auto
 
 .PHONY: test
-test: build-all  ## Set up, build and run every test but the slow ones
+test: build-all clients  ## Set up, build and run every test but the slow ones
 	@$(CTEST) --test-dir build/release -LE slow
 
 ##@ Measuring
@@ -54,6 +54,12 @@ dev: build/dev/build.ninja  ## Build everything with -O1 -g and warnings as erro
 .PHONY: setup
 setup:  ## Check the prerequisites and install missing packages
 	@tools/setup.sh build
+
+# Browser and Python clients of the tests. Without network, what needs them is skipped, and this says why.
+.PHONY: clients
+clients:
+	@tools/setup.sh clients || echo "setup: no chromium, so the tests in a browser are skipped" >&2
+	@tools/python_env.sh setup || true
 
 .PHONY: setup-check setup-fuzz setup-arm64
 setup-check:
@@ -93,17 +99,17 @@ uninstall:  ## Remove what make install with the same PREFIX and DESTDIR writes
 
 ##@ More tests
 .PHONY: test-full
-test-full: build-all  ## Every test, the slow ones too
+test-full: build-all clients  ## Every test, the slow ones too
 	@VERBATIM_PROBE_SEEDS=100 $(CTEST) --test-dir build/release
 
 .PHONY: asan ubsan tsan
-asan: build/asan-ubsan/build.ninja  ## Build and test with the address and undefined behaviour sanitizers
+asan: build/asan-ubsan/build.ninja clients  ## Build and test with the address and undefined behaviour sanitizers
 	@$(WITH_CARGO) cmake --build build/asan-ubsan
 	@$(CTEST) --preset asan-ubsan
 
 ubsan: asan  ## The same: one build serves both
 
-tsan: build/tsan/build.ninja  ## Build and test with the thread sanitizer
+tsan: build/tsan/build.ninja clients  ## Build and test with the thread sanitizer
 	@$(WITH_CARGO) cmake --build build/tsan
 	@$(NO_ASLR) $(CTEST) --preset tsan
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the prerequisites and installs missing Debian packages. Idempotent, keeps no stamp; not for building.
-#   tools/setup.sh [build|check|fuzz|bench|arm64]   what the named work needs (each includes build)
+#   tools/setup.sh [build|check|fuzz|bench|arm64|clients]   what the named work needs (each includes build)
 #   tools/setup.sh --cargo-dir                prints the folder of the cargo to use, for PATH
 set -u
 
@@ -20,6 +20,8 @@ libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
 # The last four: tests/install asks the shells and the man page's readers themselves, and skips those that are not there.
 readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19 fish groff-base mandoc zsh"
 readonly BENCH_PACKAGES="libbenchmark-dev"
+# The browser of tests/browser, and what tools/python_env.sh makes its environment with.
+readonly CLIENT_PACKAGES="chromium python3-venv"
 readonly FUZZ_PACKAGES="clang-19 libclang-rt-19-dev"
 # The cross compiler, the emulator, and the libraries of BUILD_PACKAGES that are not headers alone.
 readonly ARM64_PACKAGES="g++-aarch64-linux-gnu qemu-user libedit-dev:arm64 libfmt-dev:arm64 libgmock-dev:arm64 \
@@ -167,6 +169,7 @@ main() {
     check) set -- $BUILD_PACKAGES $CHECK_PACKAGES ;;
     fuzz) set -- $BUILD_PACKAGES $FUZZ_PACKAGES ;;
     bench) set -- $BUILD_PACKAGES $BENCH_PACKAGES ;;
+    clients) set -- $BUILD_PACKAGES $CLIENT_PACKAGES ;;
     arm64)
       rust_std="$ARM64_RUST"
       set -- $BUILD_PACKAGES $ARM64_PACKAGES
@@ -177,7 +180,7 @@ main() {
       return 0
       ;;
     *)
-      say "[arguments] expected build, check, fuzz, bench, arm64 or --cargo-dir, received $1"
+      say "[arguments] expected build, check, fuzz, bench, arm64, clients or --cargo-dir, received $1"
       return 2
       ;;
   esac

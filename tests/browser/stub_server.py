@@ -52,6 +52,7 @@ class StubServer:
         self.fail_after = None    # steps, then an error event
         self.cut_after = None     # steps, then the end of the connection
         self.classic_differs = False
+        self.tells_tokens = True  # other engines don't
         self.step_s = {"mtp": 0.004, "off": 0.003}
         self.requests = []        # bodies of chat requests
         self.clients_gone = 0     # before the end of their answer
@@ -199,12 +200,14 @@ class StubServer:
                     shown[channel] = shown.get(channel, "") + text
             details = [entry for _, _, entry in step]
             for channel, text in shown.items() or [("content", "")]:
-                event([{"index": 0, "delta": {channel: text}, "finish_reason": None, "verbatim": {"tokens": details}}])
+                told = {"verbatim": {"tokens": details}} if self.tells_tokens else {}
+                event([{"index": 0, "delta": {channel: text}, "finish_reason": None, **told}])
                 details = []
         elapsed_ms = 1000 * (time.monotonic() - start)
         told = {"logits_sha256": self.digest(pieces),
                 "speculation": {"kind": kind, "tested": tested, "accepted": accepted}}
-        event([{"index": 0, "delta": {}, "finish_reason": "stop" if "max_tokens" not in body else "length", "verbatim": told}])
+        event([{"index": 0, "delta": {}, "finish_reason": "stop" if "max_tokens" not in body else "length",
+                **({"verbatim": told} if self.tells_tokens else {})}])
         event([], usage={"prompt_tokens": 21, "completion_tokens": len(pieces), "prompt_tokens_details": {"cached_tokens": 16}},
               timings={"predicted_n": len(pieces), "predicted_ms": elapsed_ms,
                        "predicted_per_second": 1000 * len(pieces) / elapsed_ms})

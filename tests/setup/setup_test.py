@@ -134,6 +134,14 @@ class SetupTest(unittest.TestCase):
         (self.bin / "dpkg-query").unlink()
         self.assert_fails(self.setup_sh(), "received another system", "libhwy-dev", "cmake --preset release")
 
+    def test_clients_are_a_browser_and_what_makes_python_environments(self):
+        self.stub("dpkg-query", TWO_MISSING.replace("libhwy-dev|ninja-build", "chromium|python3-venv"))
+        self.stub("apt-get", 'echo "apt-get $*" >>"$STATE/calls"; touch "$STATE/chromium" "$STATE/python3-venv"')
+        self.assertEqual(self.setup_sh().returncode, 0)
+        self.assertEqual(self.apt_calls(), "")
+        self.assertEqual(self.setup_sh("clients").returncode, 0)
+        self.assertIn("--no-install-recommends chromium python3-venv", self.apt_calls())
+
     def test_arm64_adds_the_architecture_before_it_updates(self):
         self.stub("rustc", f"echo {self.state}")
         self.stub("dpkg", 'case "$1" in --add-*) echo "dpkg $*" >>"$STATE/calls" ;; esac')

@@ -49,7 +49,9 @@ export class Settings {
       if (field) field.value = value;
     }
     this.#form.elements.namedItem("key").value = this.key;
-    this.#form.addEventListener("input", (event) => this.#take(event.target));
+    // A key is tried when it is whole, not letter by letter.
+    this.#form.addEventListener("input", (event) => event.target.name !== "key" && this.#take(event.target));
+    this.#form.addEventListener("change", (event) => event.target.name === "key" && this.#take(event.target));
     byId("open-settings").addEventListener("click", () => this.open());
   }
 
