@@ -34,6 +34,10 @@ struct ReportedToken {
   int64_t block = 0;                  // which decode step of the choice made it; 0: the prompt's
   int row = 0;                        // of that block
   int block_rows = 1;                 // rows of that block
+  // Of the part's deltas, how many were known once this token had been read; -1: all of them. The
+  // Responses API has log probabilities of the text alone and needs it: without, which tokens count
+  // as text would depend on the cut.
+  int num_deltas = -1;
 };
 
 // What became known at once: whatever a step accepted.
@@ -61,8 +65,9 @@ struct ChoiceEnd {
 };
 
 // Each call returns bytes to send now; empty: nothing yet. A whole (not streamed) answer comes from
-// End alone. For every way of cutting an answer into parts, the concatenated deltas that a client
-// reads are the same, and equal to the whole answer.
+// End alone. The order: Begin, any number of Part, EndChoice once for each choice, behind its last
+// part, End; or Fail in place of what is left. For every way of cutting an answer into parts, the
+// concatenated deltas that a client reads are the same, and equal to the whole answer.
 class AnswerWriter {
  public:
   virtual ~AnswerWriter() = default;

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "serve/api/json_text.h"
+
 namespace verbatim::serve {
 namespace {
 
@@ -43,11 +45,10 @@ class ConstraintReader {
     if (schema->is_string()) {
       const auto parsed = ParseBody(schema->get_ref<const std::string&>(), {});
       if (const auto* json = std::get_if<Json>(&parsed); json != nullptr && IsSchema(*json)) {
-        return Set(object, key, ConstraintKind::kJsonSchema, json->dump());
+        return Set(object, key, ConstraintKind::kJsonSchema, DumpJson(*json));
       }
     } else if (IsSchema(*schema)) {
-      return Set(object, key, ConstraintKind::kJsonSchema,
-                 schema->dump(-1, ' ', false, Json::error_handler_t::replace));
+      return Set(object, key, ConstraintKind::kJsonSchema, DumpJson(*schema));
     }
     object.Fault(key, "a JSON schema");
   }

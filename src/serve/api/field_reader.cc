@@ -9,15 +9,13 @@
 #include <limits>
 #include <system_error>
 
+#include "serve/api/json_text.h"
+
 namespace verbatim::serve {
 namespace {
 
 constexpr size_t kShownBytes = 48;  // of a text in a message; with the rest it fits one line
 constexpr double kInt64Limit = 9223372036854775808.0;  // 2^63
-
-std::string Dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 // The longest prefix of at most `most` bytes that ends between characters.
 std::string_view Prefix(std::string_view text, size_t most) {
@@ -64,10 +62,10 @@ void FirstFault::SetUnsupported(std::string_view param, std::string_view expecte
 std::string DescribeJson(const Json& value) {
   if (value.is_array()) return fmt::format("a list of {}", value.size());
   if (value.is_object()) return fmt::format("an object of {} fields", value.size());
-  if (!value.is_string()) return Dump(value);
+  if (!value.is_string()) return DumpJson(value);
   const std::string_view text = value.get_ref<const std::string&>();
   const std::string_view shown = Prefix(text, kShownBytes);
-  std::string quoted = Dump(Json(std::string(shown)));
+  std::string quoted = DumpJson(Json(std::string(shown)));
   if (shown.size() < text.size()) quoted += fmt::format("... of {} bytes", text.size());
   return quoted;
 }

@@ -4,8 +4,8 @@
 #define VERBATIM_SERVE_API_FIELD_READER_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,9 +1,11 @@
 // The body of POST /v1/responses. Not its answer (responses_writer.cc).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "serve/api/constraint_fields.h"
+#include "serve/api/json_text.h"
 #include "serve/api/message_fields.h"
 #include "serve/api/request_fields.h"
 #include "serve/api/tool_fields.h"
@@ -145,11 +147,11 @@ Json Echoed(const Json& body, const AnswerRequest& request) {
   echoed["previous_response_id"] = nullptr;
   echoed["reasoning"] = given("reasoning", {{"effort", nullptr}, {"summary", nullptr}});
   echoed["store"] = false;
-  echoed["temperature"] = given("temperature", request.sampling.temperature);
+  echoed["temperature"] = given("temperature", JsonFloat(request.sampling.temperature));
   echoed["text"] = given("text", {{"format", {{"type", "text"}}}});
   echoed["tool_choice"] = given("tool_choice", "auto");
   echoed["tools"] = given("tools", Json::array());
-  echoed["top_p"] = given("top_p", request.sampling.top_p);
+  echoed["top_p"] = given("top_p", JsonFloat(request.sampling.top_p));
   echoed["truncation"] = "disabled";
   echoed["user"] = given("user", nullptr);
   return echoed;
