@@ -205,12 +205,13 @@ class StubServer:
                 details = []
         elapsed_ms = 1000 * (time.monotonic() - start)
         told = {"logits_sha256": self.digest(pieces),
-                "speculation": {"kind": kind, "tested": tested, "accepted": accepted}}
+                "speculation": {"kind": kind, "tested": sum(tested), "accepted": sum(accepted),
+                                "tested_at": tested, "accepted_at": accepted}}
         event([{"index": 0, "delta": {}, "finish_reason": "stop" if "max_tokens" not in body else "length",
-                **({"verbatim": told} if self.tells_tokens else {})}])
-        event([], usage={"prompt_tokens": 21, "completion_tokens": len(pieces), "prompt_tokens_details": {"cached_tokens": 16}},
+                **({"verbatim": told} if self.tells_tokens else {})}],
               timings={"predicted_n": len(pieces), "predicted_ms": elapsed_ms,
-                       "predicted_per_second": 1000 * len(pieces) / elapsed_ms})
+                       "predicted_per_second": 1000 * (len(pieces) - 1) / elapsed_ms})
+        event([], usage={"prompt_tokens": 21, "completion_tokens": len(pieces), "prompt_tokens_details": {"cached_tokens": 16}})
         send("data: [DONE]\n\n")
         handler.wfile.write(b"0\r\n\r\n")
 

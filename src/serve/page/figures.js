@@ -50,8 +50,8 @@ export class Figures {
 
   #showChart(run) {
     // The server's statistics at the end; until then what the tokens tell, which is the same.
-    const tested = run.speculation?.tested ?? run.tested;
-    const accepted = run.speculation?.accepted ?? run.accepted;
+    const tested = run.speculation?.tested_at ?? run.tested;
+    const accepted = run.speculation?.accepted_at ?? run.accepted;
     const shown = tested.findLastIndex((count) => count > 0) + 1;
     this.#chart.hidden = this.#chartTitle.hidden = shown === 0;
     if (shown === 0) return;

@@ -126,7 +126,7 @@ async function receipt(answer) {
     say("Running the answer again for its receipt.");
     try {
       const whole = await askOnce(receiptBody(answer.body), {key: settings.key, signal});
-      const given = whole.choices?.[0]?.verbatim?.receipt ?? whole.verbatim?.receipt ?? whole.receipt;
+      const given = whole.choices?.[0]?.verbatim?.receipt;
       if (!given) throw new ServerError(0, {message: "The server gave no receipt."});
       download(typeof given === "string" ? given : JSON.stringify(given, null, 2), `${whole.id ?? "answer"}.receipt.json`);
       say("The receipt is downloaded.");

@@ -18,7 +18,7 @@ export class Run {
   digest = null;
   usage = null;
   timings = null;
-  speculation = null;   // the server's statistics
+  speculation = null;   // the server's statistics: tested_at and accepted_at by position
   ended = false;        // whole, to the last chunk
   #first = null;        // ms, of the first and the last token
   #last = null;
@@ -48,10 +48,10 @@ export class Run {
       deltas.push({channel: "content", text: content});
     }
     this.finish = choice.finish_reason ?? this.finish;
-    this.digest = told.logits_sha256 ?? chunk.verbatim?.logits_sha256 ?? this.digest;
+    this.digest = told.logits_sha256 ?? this.digest;
     this.usage = chunk.usage ?? this.usage;
     this.timings = chunk.timings ?? this.timings;
-    this.speculation = told.speculation ?? chunk.verbatim?.speculation ?? this.speculation;
+    this.speculation = told.speculation ?? this.speculation;
     return {tokens, deltas};
   }
 
