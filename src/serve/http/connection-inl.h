@@ -338,9 +338,10 @@ inline void Connection::Refuse(int status, std::string_view message,
 }
 
 inline void Connection::Pump() {
-  if (phase_ != Phase::kResponse || writing_) return;
+  if (phase_ != Phase::kResponse) return;
+  if (channel_->overflow()) return Close(Reason::kSlow, true);
+  if (writing_) return;
   ResponseChannel::Output output = channel_->Take();
-  if (output.overflow) return Close(Reason::kSlow, true);
   if (!output.bytes.empty()) {
     output_ = std::move(output.bytes);
     written_ = 0;

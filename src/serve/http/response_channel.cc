@@ -74,7 +74,7 @@ bool ResponseChannel::Write(std::string_view part) {
     overflow_ = true;
     gone_ = true;
     queued_.clear();
-    Wake();
+    wake_();  // though one may be pending: the connection waits for a write that doesn't end
     return false;
   }
   if (framing_ == BodyFraming::kChunked) {
@@ -139,9 +139,13 @@ ResponseChannel::Output ResponseChannel::Take() {
   output.ended = ended_;
   output.keep_alive = keep_alive_;
   output.reset = aborted_ && framing_ == BodyFraming::kUntilClose;
-  output.overflow = overflow_;
   in_flight_ = output.bytes.size();
   return output;
+}
+
+bool ResponseChannel::overflow() const {
+  const std::lock_guard lock(mutex_);
+  return overflow_;
 }
 
 bool ResponseChannel::ended() const {

@@ -35,7 +35,6 @@ class ResponseChannel {
     bool ended = false;       // with no bytes: all of the response has been taken
     bool keep_alive = false;  // with ended: the connection can serve another request
     bool reset = false;       // with ended: only a reset tells the client that it isn't whole
-    bool overflow = false;    // cut: more than max_buffer waits
   };
 
   // `wake`, called when there is something to take, must not call back. Released by Close.
@@ -54,6 +53,7 @@ class ResponseChannel {
 
   // The connection's end. Take: what was taken before has been written.
   Output Take();
+  bool overflow() const;  // more than max_buffer waits: to be cut, also in the middle of a write
   bool ended() const;
   // No byte leaves any more. A response that hasn't ended is gone: true, and OnGone's callback ran.
   bool Close();
