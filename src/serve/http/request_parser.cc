@@ -45,6 +45,7 @@ class RequestParser::Impl final : private http::basic_parser<true> {
       if (rest.empty()) break;
       if (AtChunk() && rest.size() < kShortestChunkedRest) break;
       const bool in_header = state_ == State::kHeader;
+      const bool at_chunk = AtChunk();
       beast::error_code error;
       const size_t taken = put(boost::asio::buffer(rest.data(), rest.size()), error);
       used += taken;
@@ -52,7 +53,7 @@ class RequestParser::Impl final : private http::basic_parser<true> {
       if (in_header) {
         header_bytes_ += taken;
         CheckHeader(need_more ? rest.size() - taken : 0);
-      } else if (need_more && rest.size() - taken > limits_.header_bytes) {
+      } else if (at_chunk && (need_more ? rest.size() : taken) > limits_.header_bytes) {
         Refuse(431, "a chunk's header", limits_.header_bytes);
       }
       if (state_ == State::kRefused || need_more) break;
