@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/available_memory.h"
 #include "checkpoint/loader.h"
 #include "measure/anatomy.h"
 #include "measure/bench_prompts.h"

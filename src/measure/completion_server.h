@@ -10,16 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "measure/draft_counts.h"
 #include "measure/flip_prompts.h"
 #include "measure/http_client.h"
 #include "verbatim/status.h"
 
 namespace verbatim {
-
-struct DraftCounts {
-  int64_t drafted = 0;
-  int64_t accepted = 0;
-};
 
 struct AnsweredToken {
   std::string text = {};  // as the server spells it; empty if it tells ids alone
@@ -58,10 +54,6 @@ struct CompletionOptions {
 // Takes apart the body of an answer of status 200. `where` names the server. kCorrupt: not JSON, or
 // no answer of the endpoint.
 Expected<Answer> ParseAnswer(std::string_view body, Endpoint endpoint, const std::string& where);
-
-// The counters of drafted and accepted tokens in a Prometheus page, summed over labels: vLLM's and
-// llama.cpp's names. nullopt: it has none.
-std::optional<DraftCounts> ParseDraftMetrics(std::string_view page);
 
 class CompletionServer {
  public:

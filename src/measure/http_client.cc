@@ -1,22 +1,17 @@
-// Boost.Beast over Asio coroutines; the only file that includes them. A connection per request.
+// Boost.Beast over Asio coroutines. A connection per request.
 #include "measure/http_client.h"
 
 #include <fmt/format.h>
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
 #include <charconv>
 #include <chrono>
 #include <optional>
 #include <utility>
+
+#include "measure/http_connection-inl.h"
 
 namespace verbatim {
 namespace {
@@ -25,7 +20,6 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using asio::use_awaitable;
-using asio::ip::tcp;
 
 // How often a request that waits looks at `stop`.
 constexpr std::chrono::milliseconds kPoll{50};
@@ -86,53 +80,20 @@ class BeastClient : public HttpClient {
                      refused ? "to start the server, or another port" : "");
   }
 
-  template <typename Stream>
-  asio::awaitable<HttpResponse> Talk(Stream& stream, const HttpRequest& request) {
-    http::request<http::string_body> message(
-        request.body.empty() ? http::verb::get : http::verb::post, url_.path + request.path, 11);
-    message.set(http::field::host, url_.host);
-    message.set(http::field::user_agent, "verbatim");
-    message.set(http::field::accept, "application/json, text/plain");
-    if (!request.bearer.empty()) {
-      message.set(http::field::authorization, "Bearer " + request.bearer);
-    }
-    if (!request.body.empty()) {
-      message.set(http::field::content_type, "application/json");
-      message.body() = request.body;
-    }
-    message.prepare_payload();
-    message.keep_alive(false);
-    co_await http::async_write(stream, message, use_awaitable);
-    beast::flat_buffer buffer;
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(options_.max_body_bytes);
-    co_await http::async_read(stream, buffer, parser, use_awaitable);
-    co_return HttpResponse{.status = static_cast<int>(parser.get().result_int()),
-                           .body = std::move(parser.get().body())};
-  }
-
   asio::awaitable<HttpResponse> Exchange(const HttpRequest& request) {
-    const auto executor = co_await asio::this_coro::executor;
     const auto deadline =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.timeout_ms);
-    tcp::resolver resolver(executor);
-    const auto addresses = co_await resolver.async_resolve(url_.host, url_.port, use_awaitable);
-    if (!url_.tls) {
-      beast::tcp_stream stream(executor);
-      stream.expires_at(deadline);
-      co_await stream.async_connect(addresses, use_awaitable);
-      co_return co_await Talk(stream, request);
-    }
-    asio::ssl::context tls(asio::ssl::context::tls_client);
-    tls.set_default_verify_paths();
-    tls.set_verify_mode(asio::ssl::verify_peer);
-    beast::ssl_stream<beast::tcp_stream> stream(executor, tls);
-    stream.set_verify_callback(asio::ssl::host_name_verification(url_.host));
-    SSL_set_tlsext_host_name(stream.native_handle(), url_.host.c_str());
-    beast::get_lowest_layer(stream).expires_at(deadline);
-    co_await beast::get_lowest_layer(stream).async_connect(addresses, use_awaitable);
-    co_await stream.async_handshake(asio::ssl::stream_base::client, use_awaitable);
-    co_return co_await Talk(stream, request);
+    const http_internal::Message message = http_internal::MakeMessage(url_, request);
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(options_.max_body_bytes);
+    const auto talk = [&](auto& stream) -> asio::awaitable<void> {
+      co_await http::async_write(stream, message, use_awaitable);
+      beast::flat_buffer buffer;
+      co_await http::async_read(stream, buffer, parser, use_awaitable);
+    };
+    co_await http_internal::WithConnection(url_, deadline, talk);
+    co_return HttpResponse{.status = static_cast<int>(parser.get().result_int()),
+                           .body = std::move(parser.get().body())};
   }
 
   HttpUrl url_;

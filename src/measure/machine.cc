@@ -12,6 +12,7 @@
 #include <string>
 #include <system_error>
 
+#include "base/available_memory.h"
 #include "measure/random_values.h"
 
 namespace verbatim {
@@ -45,14 +46,6 @@ int64_t LastLevelCacheBytes() {
     largest = std::max(largest, size << (unit == 'K' ? 10 : unit == 'M' ? 20 : 0));
   }
   return largest;
-}
-
-int64_t AvailableMemoryBytes() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("MemAvailable:")) return std::stoll(line.substr(13)) * 1024;
-  }
-  return 0;
 }
 
 int64_t ReadBufferBytes() {

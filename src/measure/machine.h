@@ -20,8 +20,6 @@ namespace verbatim {
 
 // Bytes of the last-level cache as the system tells; 0: it does not.
 int64_t LastLevelCacheBytes();
-// Bytes that could be allocated now without swapping; 0: the system does not tell.
-int64_t AvailableMemoryBytes();
 
 struct ReadSetting {
   int threads = 1;

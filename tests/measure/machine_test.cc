@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/available_memory.h"
+
 namespace verbatim {
 namespace {
 
