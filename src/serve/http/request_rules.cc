@@ -1,13 +1,13 @@
 // Rules over characters; no state.
 #include "serve/http/request_rules.h"
 
-#include <openssl/rand.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <random>
 
+#include "base/check.h"
 #include "base/sha256.h"
 #include "serve/http/http_server.h"
 
@@ -72,6 +72,7 @@ RequestTarget ParseTarget(std::string_view method, std::string_view target) {
     parsed.path.push_back('*');
     return parsed;
   }
+  bool rootless = false;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!StartsIgnoringCase(target, scheme)) continue;
     target.remove_prefix(scheme.size());
@@ -80,13 +81,10 @@ RequestTarget ParseTarget(std::string_view method, std::string_view target) {
       return TargetError("expected a host in the request's target, received none");
     }
     target.remove_prefix(host.size());
-    if (target.empty() || target.front() == '?') {  // RFC 9112 3.2.1: an empty path is /
-      parsed.path.push_back('/');
-      parsed.query = target.empty() ? target : target.substr(1);
-      return parsed;
-    }
+    rootless = target.empty() || target.front() == '?';  // RFC 9112 3.2.1: an empty path is /
+    break;
   }
-  if (!target.starts_with('/')) {
+  if (!rootless && !target.starts_with('/')) {
     return TargetError("expected a target that begins with /, received another");
   }
   if (target.find('#') != target.npos) {
@@ -103,6 +101,7 @@ RequestTarget ParseTarget(std::string_view method, std::string_view target) {
     return TargetError("expected a target in UTF-8, received other bytes");
   }
   parsed.path = *std::move(path);
+  if (rootless) parsed.path.push_back('/');
   return parsed;
 }
 
@@ -115,10 +114,7 @@ bool IsHarmlessRequestId(std::string_view id) {
 
 std::string NewRequestId() {
   std::array<uint8_t, 16> bytes;  // 128 bits: no two alike, and none can be guessed
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    std::random_device device;
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(device());
-  }
+  VERBATIM_CHECK(getentropy(bytes.data(), bytes.size()) == 0);  // fails on kernels before 3.17 only
   return "req_" + HexOf(bytes);
 }
 

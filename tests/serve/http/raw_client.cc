@@ -86,6 +86,7 @@ RawClient& RawClient::operator=(RawClient&& other) noexcept {
 bool RawClient::Send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;  // libFuzzer's clock
     if (count <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(count));
   }
@@ -107,7 +108,10 @@ void RawClient::Reset() {
 
 bool RawClient::Fill() {
   std::array<char, 4096> part;
-  const ssize_t count = recv(fd_, part.data(), part.size(), 0);
+  ssize_t count = 0;
+  do {
+    count = recv(fd_, part.data(), part.size(), 0);
+  } while (count < 0 && errno == EINTR);
   if (count <= 0) return false;
   buffer_.append(part.data(), static_cast<size_t>(count));
   return true;

@@ -38,10 +38,30 @@ TEST(RequestRules, TargetForms) {
 }
 
 TEST(RequestRules, BadTargets) {
-  for (const char* target :
-       {"",       "*",       "a",         "a/b",          "/%",      "/%00",     "/%0a",
-        "/%0d",   "/%7f",    "/%1b[",     "/#f",          "/%ff",    "/%c0%80",  "/%ed%a0%80",
-        "/?\xff", "http://", "http:///a", "http://u@h/a", "http:/a", "ftp://h/a"}) {
+  for (const char* target : {"",
+                             "*",
+                             "a",
+                             "a/b",
+                             "/%",
+                             "/%00",
+                             "/%0a",
+                             "/%0d",
+                             "/%7f",
+                             "/%1b[",
+                             "/#f",
+                             "/%ff",
+                             "/%c0%80",
+                             "/%ed%a0%80",
+                             "/?\xff",
+                             "http://h?\xff",
+                             "http://h?#",
+                             "http://h#",
+                             "http://h\\a",
+                             "http://",
+                             "http:///a",
+                             "http://u@h/a",
+                             "http:/a",
+                             "ftp://h/a"}) {
     EXPECT_NE(ParseTarget("GET", target).error, "") << target;
   }
   EXPECT_NE(ParseTarget("CONNECT", "h:443").error, "");
