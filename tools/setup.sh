@@ -16,7 +16,7 @@ boost_package() {
   [[ -n "$installed" ]] || printf 'libboost-dev'
 }
 readonly BUILD_PACKAGES="ca-certificates ccache cmake $(boost_package) libcli11-dev libdnnl-dev libedit-dev libfmt-dev libgmock-dev libgtest-dev \
-libhwy-dev libssl-dev ninja-build nlohmann-json3-dev pkg-config"
+libhwy-dev libspdlog-dev libssl-dev libtomlplusplus-dev ninja-build nlohmann-json3-dev pkg-config prometheus-cpp-dev"
 # The last four: tests/install asks the shells and the man page's readers themselves, and skips those that are not there.
 readonly CHECK_PACKAGES="clang-format-19 clang-tidy-19 fish groff-base mandoc zsh"
 readonly BENCH_PACKAGES="libbenchmark-dev"

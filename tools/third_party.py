@@ -17,7 +17,8 @@ CRATE = ROOT / "src" / "text" / "ffi"
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 # Debian packages whose headers are compiled in; fmt, oneDNN and OpenSSL are linked from the system.
 # Boost is not among them: its licence asks for no notice in programs, and its package's text has 49,000 lines.
-LIBRARIES = ("libcli11-dev", "libdnnl-dev", "libfmt-dev", "libhwy-dev", "nlohmann-json3-dev")
+LIBRARIES = ("libcli11-dev", "libdnnl-dev", "libfmt-dev", "libhwy-dev", "libspdlog-dev", "libtomlplusplus-dev", "nlohmann-json3-dev",
+             "prometheus-cpp-dev")
 TEXT_NAME = re.compile(r"^(LICEN[SC]E|COPYING|NOTICE|UNLICENSE|COPYRIGHT)", re.I)
 
 

@@ -15,6 +15,7 @@
 #include "apps/verbatim/model_options.h"
 #include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
+#include "base/available_memory.h"
 #include "base/temporary_folder.h"
 #include "measure/mode_bench.h"
 #include "measure/random_checkpoint.h"

@@ -9,6 +9,7 @@
 #include "apps/verbatim/parity_options.h"
 #include "apps/verbatim/receipt_options.h"
 #include "apps/verbatim/sampling_options.h"
+#include "apps/verbatim/serve_options.h"
 #include "numerics/rotary.h"
 #include "verbatim/request.h"
 
@@ -32,13 +33,13 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 constexpr int64_t kMaxScoreWidth = 4096;
 
 const std::vector<Verb> kEveryVerb = {
-    Verb::kGenerate,   Verb::kChat,    Verb::kScore,  Verb::kQuantize, Verb::kInspect,
-    Verb::kDemo,       Verb::kBench,   Verb::kParity, Verb::kFlips,    Verb::kReceipt,
-    Verb::kCompletion, Verb::kVersion, Verb::kHelp};
+    Verb::kGenerate, Verb::kChat,       Verb::kScore,   Verb::kQuantize, Verb::kInspect,
+    Verb::kDemo,     Verb::kBench,      Verb::kParity,  Verb::kFlips,    Verb::kReceipt,
+    Verb::kServe,    Verb::kCompletion, Verb::kVersion, Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
-const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,   Verb::kScore,
-                                              Verb::kDemo,     Verb::kBench,  Verb::kParity,
-                                              Verb::kFlips,    Verb::kReceipt};
+const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,    Verb::kScore,
+                                              Verb::kDemo,     Verb::kBench,   Verb::kParity,
+                                              Verb::kFlips,    Verb::kReceipt, Verb::kServe};
 const std::vector<Verb> kGenerateAndScore = {Verb::kGenerate, Verb::kScore};
 
 std::vector<OptionSpec> ModelOptions() {
@@ -49,7 +50,7 @@ std::vector<OptionSpec> ModelOptions() {
        .value_name = "DIR|ID",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe},
        .help =
            "Checkpoint folder, or a model id such as Qwen/Qwen3.5-0.8B that is looked up in the "
            "Hugging Face cache (nothing is downloaded)"},
@@ -59,7 +60,7 @@ std::vector<OptionSpec> ModelOptions() {
        .value_name = "DIR|ID",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kFlips},
+                 Verb::kBench, Verb::kFlips, Verb::kServe},
        .help = "Checkpoint with the MTP head, when the model itself has none"},
       {.name = "threads",
        .letter = 't',
@@ -93,7 +94,8 @@ std::vector<OptionSpec> ModelOptions() {
        .words = {{"auto", "auto", 0}},
        .default_value = "auto",
        .section = kModelSection,
-       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
+                 Verb::kServe},
        .help = "Tokens of prompt and output together; auto is the model's limit or 8192, whichever "
                "is smaller"},
       {.name = "kv-type",
@@ -103,7 +105,7 @@ std::vector<OptionSpec> ModelOptions() {
        .default_value = "bf16",
        .section = kModelSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kInspect, Verb::kDemo,
-                 Verb::kBench, Verb::kFlips},
+                 Verb::kBench, Verb::kFlips, Verb::kServe},
        .help = "Type of the KV cache; part of the numerics profile"},
   };
 }
@@ -227,7 +229,7 @@ std::vector<OptionSpec> GenerationAndSpeculationOptions() {
        .words = {{"exact", "exact"}, {"strict", "strict"}, {"greedy", "greedy"}, {"off", "off"}},
        .default_value = "exact",
        .section = kSpeculationSection,
-       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore},
+       .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kServe},
        .help = "What to do if speculation could change the output: exact falls back to classic "
                "decode and says so, strict refuses, greedy allows near-ties, off never speculates"},
   };
@@ -411,13 +413,13 @@ std::vector<OptionSpec> OutputOptions() {
        .letter = 'q',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kReceipt, Verb::kServe},
        .help = "More on standard error"},
       {.name = "color",
        .aliases = {"log-colors"},
@@ -431,7 +433,7 @@ std::vector<OptionSpec> OutputOptions() {
        .default_value = "auto",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -444,10 +446,10 @@ std::vector<OptionSpec> OutputOptions() {
 
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
-  for (auto part :
-       {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(), SamplingOptionSpecs(),
-        ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(), ModeOptionSpecs(),
-        ParityOptionSpecs(), FlipOptionSpecs(), ReceiptOptionSpecs(), OutputOptions()}) {
+  for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
+                    SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(),
+                    BenchOptions(), ModeOptionSpecs(), ParityOptionSpecs(), FlipOptionSpecs(),
+                    ReceiptOptionSpecs(), ServeOptionSpecs(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -21,6 +21,7 @@ enum class Verb : uint8_t {
   kParity,
   kFlips,
   kReceipt,
+  kServe,
   kCompletion,
   kVersion,
   kHelp

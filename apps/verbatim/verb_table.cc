@@ -106,6 +106,19 @@ std::vector<VerbSpec> MakeVerbs() {
                "receipt verify story.json -m models/tiny-qwen35-4bit",
                "receipt verify story.json -m models/tiny-qwen35-4bit --threads 1 --json",
            }},
+      {.verb = Verb::kServe,
+       .name = "serve",
+       .summary =
+           "Serve a model: OpenAI- and Anthropic-compatible API, web page, metrics; every answer "
+           "as if alone",
+       .usage = "-m DIR|ID [options]",
+       .examples =
+           {
+               "serve -m models/tiny-qwen35-4bit",
+               "serve -m Qwen/Qwen3.5-0.8B --port 8000 --parallel 16 --kv-memory 4GiB",
+               "serve -m models/tiny-qwen35-4bit --host 0.0.0.0 --api-key-file keys.txt",
+               "serve -m models/tiny-qwen35-4bit --config serve.toml --log-format json",
+           }},
       {.verb = Verb::kCompletion,
        .name = "completion",
        .summary = "The completion script of a shell; cmake --install puts all three in place",

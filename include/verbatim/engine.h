@@ -23,6 +23,10 @@
 
 namespace verbatim {
 
+// EngineOptions::kv_memory and prefix_cache_memory: what suits the memory that is free once the
+// weights are loaded.
+inline constexpr int64_t kFitMemory = -1;
+
 enum class KvCacheType { kBF16, kF16, kF32 };
 std::string_view KvCacheTypeName(KvCacheType type);  // "bf16", "f16", "f32"
 
@@ -47,9 +51,11 @@ struct EngineOptions {
   // slices of prompts shorter.
   int max_rows = 0;
   // Bytes of KV pages; 0: the whole context of max_sequences. With less, sequences that need more
-  // than there is lose their state and compute it again later. At least one context.
+  // than there is lose their state and compute it again later. At least one context. kFitMemory:
+  // the whole contexts, but at most half of what is free.
   int64_t kv_memory = 0;
-  // Bytes of states kept for prompts that begin with the same tokens; 0: none are kept.
+  // Bytes of states kept for prompts that begin with the same tokens; 0: none are kept. kFitMemory:
+  // 1 GiB, but at most an eighth of what is free.
   int64_t prefix_cache_memory = 0;
   std::string chat_template = {};  // file of a Jinja template instead of the model's
   int max_score_width = 0;         // largest width of Score; 0: kMaxDraftTokens + 1
@@ -77,10 +83,11 @@ struct EngineInfo {
   int64_t context = 0;
   int64_t vocab_size = 0;
   int64_t hidden_size = 0;
-  int64_t weight_bytes = 0;      // read by one decode step of the target
-  int64_t cache_bytes = 0;       // KV pages and recurrent states
-  int64_t kv_page_bytes = 0;     // of 256 tokens in every layer
-  int64_t kept_state_bytes = 0;  // of one state in the prefix cache, without its pages
+  int64_t weight_bytes = 0;        // read by one decode step of the target
+  int64_t cache_bytes = 0;         // KV pages and recurrent states
+  int64_t prefix_cache_bytes = 0;  // most that kept states may take
+  int64_t kv_page_bytes = 0;       // of 256 tokens in every layer
+  int64_t kept_state_bytes = 0;    // of one state in the prefix cache, without its pages
   double load_ms = 0;
   std::vector<int32_t> eos_token_ids;
   SamplingOptions default_sampling = {};  // generation_config.json's; greedy without that file

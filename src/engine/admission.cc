@@ -128,6 +128,7 @@ void Engine::Impl::Admit() {
   }
   while (!waiting.empty() && has_room()) {
     WaitingRequest& next = waiting.front();
+    if (IsBeingComputed(next.request)) return;
     Expected<std::unique_ptr<RunningSequence>> made = OutOfMemory(next.request);
     try {
       made = MakeSequence(next);
@@ -140,6 +141,25 @@ void Engine::Impl::Admit() {
     }
     waiting.pop_front();
   }
+}
+
+// Somebody is about to reach a state that this prompt begins with: with a little patience it need
+// not be computed twice. Answers of one prompt, and users of one system message, come together.
+bool Engine::Impl::IsBeingComputed(const Request& request) const {
+  if (prefix_cache == nullptr || !request.use_prefix_cache) return false;
+  const std::span<const int32_t> prompt = request.prompt_token_ids;
+  return std::ranges::any_of(running, [&](const std::unique_ptr<RunningSequence>& sequence) {
+    if (!sequence->in_prompt() || !sequence->request().use_prefix_cache) return false;
+    // The head's rows are part of what is kept.
+    if (request.speculation.kind == SpeculationKind::kMtp &&
+        sequence->request().speculation.kind != SpeculationKind::kMtp) {
+      return false;
+    }
+    const auto size = static_cast<int64_t>(prompt.size());
+    const int64_t point = sequence->NextCachePoint(size - 1);
+    return point >= kLeastKeptTokens &&
+           std::ranges::equal(prompt.first(point), sequence->tokens().first(point));
+  });
 }
 
 Status Engine::Impl::OutOfMemory(const Request& request) {

@@ -46,6 +46,7 @@ struct Engine::Impl {
   Status LoadBackend();
   Status LoadModelAndCaches(const Checkpoint& checkpoint);
   Status MakeCaches(const ModelShape& shape);
+  void FitMemory(int64_t least_kv, int64_t most_kv);  // settles kFitMemory
   Status LoadText(const std::filesystem::path& folder);
   void Describe(const Checkpoint& checkpoint);
   Status SettleContract(double load_ms);
@@ -68,6 +69,7 @@ struct Engine::Impl {
   // admission.cc
   void Admit();
   bool Start(std::unique_ptr<RunningSequence>& sequence);  // false: no room now
+  bool IsBeingComputed(const Request& request) const;
   Expected<std::unique_ptr<RunningSequence>> MakeSequence(const WaitingRequest& waiting_request);
   static Status OutOfMemory(const Request& request);
   void FailWaiting(const WaitingRequest& request, Status error);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "backend/create_backend.h"
+#include "base/available_memory.h"
 #include "draft/list_drafters.h"
 #include "engine/engine_impl.h"
 #include "engine/probe.h"
@@ -57,9 +58,9 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_conversations", options.max_conversations, 0, 1024));
   VERBATIM_RETURN_IF_ERROR(CheckRange("prefill_chunk", options.prefill_chunk, 0, INT32_MAX));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_rows", options.max_rows, 0, 65536));
-  VERBATIM_RETURN_IF_ERROR(CheckRange("kv_memory", options.kv_memory, 0, INT64_MAX));
+  VERBATIM_RETURN_IF_ERROR(CheckRange("kv_memory", options.kv_memory, kFitMemory, INT64_MAX));
   VERBATIM_RETURN_IF_ERROR(
-      CheckRange("prefix_cache_memory", options.prefix_cache_memory, 0, INT64_MAX));
+      CheckRange("prefix_cache_memory", options.prefix_cache_memory, kFitMemory, INT64_MAX));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_score_width", options.max_score_width, 0, 65536));
   if (options.num_threads == 0) {
     options.num_threads = std::max(1u, std::thread::hardware_concurrency());
@@ -150,11 +151,25 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   return {};
 }
 
+void Engine::Impl::FitMemory(int64_t least_kv, int64_t most_kv) {
+  constexpr int64_t kUsualPrefixCache = int64_t{1} << 30;
+  const int64_t available = AvailableMemoryBytes();
+  const bool known = available > 0;
+  if (options.kv_memory == kFitMemory) {
+    options.kv_memory = known ? std::clamp(available / 2, least_kv, most_kv) : most_kv;
+  }
+  if (options.prefix_cache_memory == kFitMemory) {
+    options.prefix_cache_memory = known ? std::min(available / 8, kUsualPrefixCache) : 0;
+  }
+}
+
 Status Engine::Impl::MakeCaches(const ModelShape& shape) {
   const int64_t page_bytes = static_cast<int64_t>(shape.kv.page_bytes()) * shape.num_kv_layers;
   const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
   const int64_t pages_per_sequence = (slots_per_sequence + ops::kPageSlots - 1) / ops::kPageSlots;
   int64_t num_pages = pages_per_sequence * options.max_sequences;
+  const bool fitted = options.prefix_cache_memory == kFitMemory;
+  FitMemory(pages_per_sequence * page_bytes, num_pages * page_bytes);
   if (options.kv_memory > 0) {
     num_pages = std::min(num_pages, options.kv_memory / page_bytes);
     if (num_pages < pages_per_sequence) {
@@ -172,6 +187,7 @@ Status Engine::Impl::MakeCaches(const ModelShape& shape) {
       static_cast<int64_t>(sizeof(float));
   const int64_t num_kept =
       std::min(kMostKeptStates, options.prefix_cache_memory / (state_bytes + page_bytes));
+  if (fitted && num_kept == 0) options.prefix_cache_memory = 0;
   if (options.prefix_cache_memory > 0 && num_kept == 0) {
     return MakeError(
         StatusCode::kInvalidArgument, "prefix_cache_memory",
@@ -257,6 +273,7 @@ void Engine::Impl::Describe(const Checkpoint& checkpoint) {
   info.hidden_size = model->shape().hidden_size;
   info.weight_bytes = model->weight_bytes();
   info.cache_bytes = kv->bytes() + recurrent->bytes();
+  info.prefix_cache_bytes = options.prefix_cache_memory;
   info.kv_page_bytes = kv->page_bytes();
   info.kept_state_bytes =
       PrefixCache::StateBytes(*recurrent, options.with_mtp ? info.hidden_size : 0);

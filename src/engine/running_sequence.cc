@@ -79,6 +79,14 @@ void RunningSequence::StartClock() {
   result_.timings.queue_ms = Milliseconds(*started_ - submitted_);
 }
 
+int64_t RunningSequence::NextCachePoint(int64_t most) const {
+  // The last one within reach serves best.
+  const auto beyond = std::ranges::upper_bound(cache_points_, most);
+  if (beyond == cache_points_.begin()) return 0;
+  const int64_t point = *std::prev(beyond);
+  return point > state.num_consumed ? point : 0;
+}
+
 void RunningSequence::AddCachePoint(int64_t num_tokens) {
   const auto place = std::ranges::lower_bound(cache_points_, num_tokens);
   if (place == cache_points_.end() || *place != num_tokens) cache_points_.insert(place, num_tokens);

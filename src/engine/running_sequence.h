@@ -105,6 +105,8 @@ class RunningSequence {
   bool AtCachePoint() const {
     return std::ranges::binary_search(cache_points_, state.num_consumed);
   }
+  // The next place that a step will end at to keep its state, at most `most` tokens; 0: none.
+  int64_t NextCachePoint(int64_t most) const;
   void AddCachePoint(int64_t num_tokens);  // at least 1, less than the prompt's size
   int num_accepted_rows() const { return num_accepted_rows_; }              // of the last step
   numerics::Sampler* sampler() { return sampler_ ? &*sampler_ : nullptr; }  // null: greedy

@@ -253,6 +253,30 @@ TEST(PrefixCaching, ThirdOfThreePromptsThatBeginAlikeIsServed) {
   EXPECT_EQ(cached, (std::vector<int64_t>{0, 0, 100}));
 }
 
+// Several answers to one prompt come at once: the first computes it, the others wait for that and
+// have only the last token to compute.
+TEST(PrefixCaching, OnePromptOfSeveralAnswersIsComputedOnce) {
+  EngineOptions options = Options(4);
+  options.prefix_cache_memory = int64_t{64} << 20;
+  const auto engine = Load(options);
+  Request request;
+  request.prompt_token_ids = Requests()[4].prompt_token_ids;
+  const auto size = static_cast<int64_t>(request.prompt_token_ids.size());
+  request.cache_points = {size - 1};
+  request.max_tokens = 5;
+  std::vector<RequestId> ids;
+  for (uint32_t choice = 0; choice < 4; ++choice) {
+    request.sampling = {.temperature = 1, .seed = 3, .choice = choice};
+    ids.push_back(*engine->Submit(request));
+  }
+  while (engine->Step()) {
+  }
+  std::vector<int64_t> cached;
+  for (const RequestId id : ids) cached.push_back(engine->TakeResult(id)->cached_prompt_tokens);
+  EXPECT_EQ(cached, (std::vector<int64_t>{0, size - 1, size - 1, size - 1}));
+  EXPECT_EQ(engine->stats().prompt_rows, size + 3);
+}
+
 TEST(PrefixCaching, BadPointsAndMemoryAreRefusedByName) {
   const auto engine = Load(Options(1));
   for (const std::vector<int64_t>& points :

@@ -1,0 +1,358 @@
+// A table of routes; each answers at once or on a strand.
+#include "serve/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <utility>
+
+#include "serve/answer_job.h"
+#include "serve/api/small_endpoints.h"
+#include "serve/cors.h"
+#include "serve/page/page_assets.h"
+#include "verbatim/version.h"
+
+namespace verbatim::serve {
+namespace {
+
+using Exchange = std::shared_ptr<HttpExchange>;
+
+constexpr std::string_view kJson = "application/json";
+// Prometheus' text format.
+constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+bool IsLoopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
+}
+
+ApiError NotFound(std::string_view path) {
+  return {.status = 404,
+          .code = "not_found",
+          .message = fmt::format("path: expected a path of GET /openapi.json, received {}",
+                                 path.substr(0, 200))};
+}
+
+// The model, the arithmetic and the program that an answer's bytes depend on.
+std::string Fingerprint(const EngineInfo& info, const ModelIdentity& identity) {
+  return fmt::format("vb-{}-{}-{}", identity.model_sha256.substr(0, 16), info.numerics, Version());
+}
+
+class VerbatimServer : public Server {
+ public:
+  VerbatimServer(Engine& engine, ModelIdentity identity, const ServerOptions& options,
+                 std::unique_ptr<RequestLog> log)
+      : options_(options),
+        engine_(engine),
+        log_(std::move(log)),
+        metrics_(engine.info(), options.model_name),
+        loop_(engine, options.max_jobs),
+        started_(std::chrono::system_clock::now()),
+        context_{.engine = engine,
+                 .loop = loop_,
+                 .metrics = metrics_,
+                 .log = *log_,
+                 .identity = std::move(identity),
+                 .model_name = options.model_name,
+                 .system_fingerprint = {},
+                 .limits = {.default_sampling = engine.info().default_sampling,
+                            .context = engine.info().context,
+                            .vocab_size = engine.info().vocab_size},
+                 .defaults = {.speculation = options.speculation}},
+        pool_(TaskPool::Create(options.num_task_threads)) {
+    context_.system_fingerprint = Fingerprint(engine.info(), context_.identity);
+  }
+
+  ~VerbatimServer() override {
+    http_.reset();
+    loop_.Stop();
+    pool_.reset();  // runs what the loop's end posted
+  }
+
+  Status Listen() {
+    auto started = HttpServer::Start(
+        options_.http, [this](Exchange exchange) { Handle(std::move(exchange)); },
+        [](int status, std::string_view message) {
+          return ErrorJson({.status = status, .message = std::string(message)},
+                           Api::kChatCompletions, "");
+        });
+    if (!started.ok()) return started.status();
+    http_ = *std::move(started);
+    return {};
+  }
+
+  std::string address() const override { return http_->address(); }
+  int port() const override { return http_->port(); }
+
+  bool Drain(std::chrono::milliseconds limit) override {
+    draining_ = true;
+    loop_.Drain();
+    http_->Drain();
+    const bool all_ended = loop_.WaitIdle(limit);
+    loop_.Stop();
+    // What was written must reach its readers; a slow one is not waited for.
+    constexpr std::chrono::seconds kLastWrites{2};
+    return http_->WaitDrained(kLastWrites) && all_ended;
+  }
+
+ private:
+  using Handler = void (VerbatimServer::*)(const Exchange&);
+  struct Route {
+    std::string_view method;
+    std::string_view path;
+    Handler handler;
+    bool open = false;  // needs no key
+  };
+
+  static std::span<const Route> Routes() {
+    static constexpr std::array kRoutes = {
+        Route{"POST", "/v1/chat/completions", &VerbatimServer::Answer<Api::kChatCompletions>},
+        Route{"POST", "/v1/completions", &VerbatimServer::Answer<Api::kCompletions>},
+        Route{"POST", "/v1/responses", &VerbatimServer::Answer<Api::kResponses>},
+        Route{"POST", "/v1/messages", &VerbatimServer::Answer<Api::kMessages>},
+        Route{"POST", "/tokenize", &VerbatimServer::Tokenize},
+        Route{"POST", "/detokenize", &VerbatimServer::Detokenize},
+        Route{"POST", "/apply-template", &VerbatimServer::ApplyTemplate},
+        Route{"GET", "/v1/models", &VerbatimServer::Models},
+        Route{"GET", "/metrics", &VerbatimServer::Metrics},
+        Route{"GET", "/version", &VerbatimServer::TellVersion},
+        Route{"GET", "/health", &VerbatimServer::Health, true},
+        Route{"GET", "/v1/health", &VerbatimServer::Health, true},
+    };
+    return kRoutes;
+  }
+
+  void Handle(Exchange exchange) {
+    const HttpRequest& request = exchange->request();
+    if (AllowsOrigin(options_.cors_origins, request)) {
+      if (request.method == "OPTIONS") return RespondToPreflight(*exchange);
+      exchange = WithCors(std::move(exchange));
+    }
+    const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+    if (const PageAsset* asset = method == "GET" ? FindPageAsset(request.path) : nullptr) {
+      return SendAsset(exchange, *asset);
+    }
+    const Route* found = nullptr;
+    std::string allowed;
+    for (const Route& route : Routes()) {
+      if (route.path != request.path) continue;
+      if (route.method == method) found = &route;
+      if (!allowed.empty()) allowed += ", ";
+      allowed += route.method;
+    }
+    constexpr std::string_view kModelPrefix = "/v1/models/";
+    static constexpr Route kModelRoute = {"GET", "/v1/models/{id}", &VerbatimServer::OneModel};
+    if (found == nullptr && allowed.empty() && request.path.starts_with(kModelPrefix)) {
+      if (method == "GET") found = &kModelRoute;
+      allowed = "GET";
+    }
+    if (found == nullptr || !found->open) {
+      if (options_.api_keys && !options_.api_keys->Allow(request)) return RefuseKey(exchange);
+    }
+    if (found == nullptr && allowed.empty()) return Refuse(exchange, NotFound(request.path));
+    if (found == nullptr) return RefuseMethod(exchange, allowed);
+    (this->*found->handler)(exchange);
+  }
+
+  // Answers: each has a strand of its own.
+  template <Api kApi>
+  void Answer(const Exchange& exchange) {
+    AnswerJob::Start(context_, pool_->MakeStrand(), kApi, exchange);
+  }
+
+  // Parses, answers with what `answer` makes of it, or refuses.
+  template <typename Parse, typename MakeBody>
+  void AnswerBody(const Exchange& exchange, Parse parse, MakeBody make_body) {
+    pool_->MakeStrand()->Post([this, exchange, parse, make_body] {
+      auto body = ParseBody(exchange->request().body, context_.limits);
+      if (const auto* error = std::get_if<ApiError>(&body)) return Refuse(exchange, *error);
+      auto parsed = parse(std::get<Json>(body), context_.limits);
+      if (const auto* error = std::get_if<ApiError>(&parsed)) return Refuse(exchange, *error);
+      std::variant<std::string, ApiError> made = make_body(std::get<0>(parsed));
+      if (const auto* error = std::get_if<ApiError>(&made)) return Refuse(exchange, *error);
+      Respond(exchange, 200, kJson, std::get<std::string>(std::move(made)));
+    });
+  }
+
+  void Tokenize(const Exchange& exchange) {
+    AnswerBody(exchange, ParseTokenize,
+               [this](const TokenizeRequest& request) -> std::variant<std::string, ApiError> {
+                 auto ids = engine_.Tokenize(request.content);
+                 if (!ids.ok()) return ToApiError(ids.status(), "content");
+                 return TokenizeJson(*ids);
+               });
+  }
+
+  void Detokenize(const Exchange& exchange) {
+    AnswerBody(exchange, ParseDetokenize,
+               [this](const DetokenizeRequest& request) -> std::variant<std::string, ApiError> {
+                 auto text = engine_.Detokenize(request.tokens, false);
+                 if (!text.ok()) return ToApiError(text.status(), "tokens");
+                 return DetokenizeJson(*text);
+               });
+  }
+
+  void ApplyTemplate(const Exchange& exchange) {
+    AnswerBody(exchange, ParseApplyTemplate,
+               [this](const AnswerRequest& request) -> std::variant<std::string, ApiError> {
+                 auto text = RenderMessages(engine_, request);
+                 if (const auto* error = std::get_if<ApiError>(&text)) return *error;
+                 return ApplyTemplateJson(std::get<std::string>(text));
+               });
+  }
+
+  Json ModelJson() const {
+    const EngineInfo& info = engine_.info();
+    return {{"id", options_.model_name},
+            {"object", "model"},
+            {"created",
+             std::chrono::duration_cast<std::chrono::seconds>(started_.time_since_epoch()).count()},
+            {"owned_by", "verbatim"},
+            {"max_model_len", info.context},
+            {"meta",
+             {{"model_type", info.model_type},
+              {"weights", info.weight_types},
+              {"vocab_size", info.vocab_size},
+              {"has_mtp", info.has_mtp},
+              {"model_sha256", context_.identity.model_sha256},
+              {"numerics", info.numerics}}}};
+  }
+
+  void Models(const Exchange& exchange) {
+    RespondJson(exchange, 200, {{"object", "list"}, {"data", Json::array({ModelJson()})}});
+  }
+
+  void OneModel(const Exchange& exchange) {
+    const std::string_view id =
+        std::string_view(exchange->request().path).substr(std::string_view("/v1/models/").size());
+    if (id == options_.model_name) return RespondJson(exchange, 200, ModelJson());
+    Refuse(exchange, {.status = 404,
+                      .code = "model_not_found",
+                      .param = "model",
+                      .message = fmt::format("model: expected {}, received {}", options_.model_name,
+                                             id.substr(0, 200))});
+  }
+
+  void Health(const Exchange& exchange) {
+    const EngineInfo& info = engine_.info();
+    const ProbeReport& probe = info.probe;
+    const EngineStats stats = loop_.stats();
+    RespondJson(exchange, draining_ ? 503 : 200,
+                {{"status", draining_ ? "draining" : "ok"},
+                 {"model", options_.model_name},
+                 {"contract",
+                  {{"mode", ContractModeName(info.contract)},
+                   {"held", ContractModeName(info.contract_held)},
+                   {"verdict", ProbeVerdictName(probe.verdict)},
+                   {"reason", info.contract_reason},
+                   {"op", probe.op},
+                   {"layer", probe.layer},
+                   {"differing_bytes", probe.differing_bytes}}},
+                 {"speculation",
+                  {{"kind", SpeculationKindName(options_.speculation.kind)},
+                   {"draft_tokens", options_.speculation.draft_tokens},
+                   {"automatic", options_.speculation.automatic}}},
+                 {"system_fingerprint", context_.system_fingerprint},
+                 {"running", stats.running},
+                 {"waiting", stats.waiting}});
+  }
+
+  void TellVersion(const Exchange& exchange) {
+    RespondJson(exchange, 200, {{"version", Version()}, {"numerics", engine_.info().numerics}});
+  }
+
+  void Metrics(const Exchange& exchange) {
+    pool_->MakeStrand()->Post([this, exchange] {
+      Respond(exchange, 200, kMetricsType,
+              metrics_.Page(loop_.stats(), http_->stats(), loop_.TakeLongestStep().count()));
+    });
+  }
+
+  // The same bytes under the same name: a client that has them is told so.
+  void SendAsset(const Exchange& exchange, const PageAsset& asset) {
+    std::vector<HttpHeader> headers = {
+        {"ETag", std::string(asset.etag)},
+        {"Cache-Control", "no-cache"},
+        {"Content-Security-Policy", std::string(kPageContentSecurityPolicy)},
+        {"X-Content-Type-Options", "nosniff"},
+        {"Referrer-Policy", "no-referrer"}};
+    if (exchange->request().Header("if-none-match") == asset.etag) {
+      return exchange->Respond(304, std::move(headers), "");
+    }
+    headers.push_back({"Content-Type", std::string(asset.content_type)});
+    exchange->Respond(200, std::move(headers), std::string(asset.bytes));
+  }
+
+  void Respond(const Exchange& exchange, int status, std::string_view content_type,
+               std::string body, std::vector<HttpHeader> headers = {}) {
+    headers.push_back({"Content-Type", std::string(content_type)});
+    metrics_.CountRequest(exchange->request().path.starts_with("/v1/models/")
+                              ? "/v1/models/{id}"
+                              : (status == 404 ? "other" : exchange->request().path),
+                          status);
+    exchange->Respond(status, std::move(headers), std::move(body));
+  }
+  void RespondJson(const Exchange& exchange, int status, const Json& body) {
+    Respond(exchange, status, kJson, body.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+
+  void Refuse(const Exchange& exchange, const ApiError& error,
+              std::vector<HttpHeader> headers = {}) {
+    const HttpRequest& request = exchange->request();
+    log_->Write(LogLevel::kInfo, "refused",
+                {{"id", request.request_id}, {"status", error.status}, {"code", error.code}});
+    const Api api = request.path == "/v1/messages" ? Api::kMessages : Api::kChatCompletions;
+    Respond(exchange, error.status, kJson, ErrorJson(error, api, request.request_id),
+            std::move(headers));
+  }
+  void RefuseKey(const Exchange& exchange) {
+    Refuse(exchange,
+           {.status = 401,
+            .type = "authentication_error",
+            .code = "invalid_api_key",
+            .message = "Authorization: expected a valid API key as Bearer token or x-api-key, "
+                       "received none or another"},
+           {{"WWW-Authenticate", "Bearer"}});
+  }
+  void RefuseMethod(const Exchange& exchange, const std::string& allowed) {
+    Refuse(exchange,
+           {.status = 405,
+            .code = "method_not_allowed",
+            .message = fmt::format("method: expected {}, received {}", allowed,
+                                   exchange->request().method.substr(0, 20))},
+           {{"Allow", allowed}});
+  }
+
+  const ServerOptions options_;
+  Engine& engine_;
+  std::unique_ptr<RequestLog> log_;
+  ServerMetrics metrics_;
+  EngineLoop loop_;
+  const std::chrono::system_clock::time_point started_;
+  AnswerContext context_;
+  std::atomic<bool> draining_ = false;
+  std::unique_ptr<TaskPool> pool_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace
+
+Expected<std::unique_ptr<Server>> Server::Start(Engine& engine, ModelIdentity identity,
+                                                const ServerOptions& options) {
+  if (options.http.unix_socket.empty() && !IsLoopback(options.http.host) && !options.api_keys &&
+      !options.allow_public) {
+    return MakeError(StatusCode::kInvalidArgument, "--host",
+                     "127.0.0.1 or another address of this machine alone, or an API key",
+                     fmt::format("{} without a key", options.http.host),
+                     "--api-key-file FILE, or --allow-public if everybody may ask");
+  }
+  VERBATIM_ASSIGN_OR_RETURN(auto log, RequestLog::Open(options.log));
+  auto server =
+      std::make_unique<VerbatimServer>(engine, std::move(identity), options, std::move(log));
+  VERBATIM_RETURN_IF_ERROR(server->Listen());
+  return std::unique_ptr<Server>(std::move(server));
+}
+
+}  // namespace verbatim::serve

@@ -1,0 +1,27 @@
+// TaskPool: threads for what must neither hold up the network nor the engine: parsing, rendering,
+// compiling, writing answers. Not for kernels (base/thread_pool.h).
+#ifndef VERBATIM_SERVE_TASK_POOL_H_
+#define VERBATIM_SERVE_TASK_POOL_H_
+
+#include <functional>
+#include <memory>
+
+namespace verbatim::serve {
+
+// Runs what is posted one after the other, in order, on the pool's threads.
+class Strand {
+ public:
+  virtual ~Strand() = default;
+  virtual void Post(std::function<void()> task) = 0;  // tasks must not throw
+};
+
+class TaskPool {
+ public:
+  static std::unique_ptr<TaskPool> Create(int num_threads);
+  virtual ~TaskPool() = default;                     // runs what was posted, then joins
+  virtual std::shared_ptr<Strand> MakeStrand() = 0;  // must not outlive the pool
+};
+
+}  // namespace verbatim::serve
+
+#endif  // VERBATIM_SERVE_TASK_POOL_H_
