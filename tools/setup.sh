@@ -4,7 +4,7 @@
 #   tools/setup.sh --cargo-dir                prints the folder of the cargo to use, for PATH
 set -u
 
-readonly MIN_CARGO="1.85"  # the edition 2024 crates behind src/text/ffi need it
+readonly MIN_CARGO="1.87"  # llguidance, behind src/text/ffi, needs it
 readonly MIN_GCC=12        # Debian 12's; C++20 with <span>, <bit>, constexpr std::vector
 readonly MIN_CLANG=16      # the first that compiles libstdc++ 12's <ranges>
 # Headers alone, 1.74 or newer; the versions' packages exclude each other, so what is there stays.
@@ -29,7 +29,7 @@ libgtest-dev:arm64 libhwy-dev:arm64 libssl-dev:arm64"
 readonly ARM64_RUST="aarch64-unknown-linux-gnu"
 
 say() { printf '%s\n' "setup: $*" >&2; }
-# at_least 1.95.0 1.85
+# at_least 1.95.0 1.87
 at_least() {
   local -i major="${1%%.*}" want_major="${2%%.*}"
   local minor="${1#*.}" want_minor="${2#*.}"

@@ -33,7 +33,7 @@ class SetupTest(unittest.TestCase):
                     (self.bin / tool).symlink_to(f"{where}/{tool}")
                     break
         # A machine where all is well; each test breaks one thing.
-        self.stub("cargo", "echo 'cargo 1.85.0 (d73d2caf9 2024-12-31)'")
+        self.stub("cargo", "echo 'cargo 1.87.0 (99624be96 2025-05-06)'")
         self.stub("c++", '[ "$1" = --version ] && echo "c++ (Debian 12.2.0-14) 12.2.0" || echo 12')
         self.stub("dpkg-query", ALL_INSTALLED)
         self.stub("apt-get", 'echo "apt-get $*" >>"$STATE/calls"')
@@ -68,7 +68,7 @@ class SetupTest(unittest.TestCase):
 
     def test_no_cargo(self):
         (self.bin / "cargo").unlink()
-        self.assert_fails(self.setup_sh(), "expected cargo 1.85 or newer, received none", "~/.cargo/bin", "rustup")
+        self.assert_fails(self.setup_sh(), "expected cargo 1.87 or newer, received none", "~/.cargo/bin", "rustup")
         self.assertEqual(self.apt_calls(), "")
 
     def test_old_cargo_is_named(self):
@@ -76,7 +76,7 @@ class SetupTest(unittest.TestCase):
         self.assert_fails(self.setup_sh(), f"received {self.bin}/cargo (0.66.0)", "rustup")
 
     def test_cargo_just_too_old_and_just_new_enough(self):
-        for version, code in [("1.84.1", 1), ("1.9.0", 1), ("1.85.0", 0), ("1.100.0-nightly", 0), ("2.0.0", 0)]:
+        for version, code in [("1.86.1", 1), ("1.9.0", 1), ("1.87.0", 0), ("1.100.0-nightly", 0), ("2.0.0", 0)]:
             self.stub("cargo", f"echo 'cargo {version} (abc 2025-01-01)'")
             self.assertEqual(self.setup_sh().returncode, code, version)
 

@@ -1,9 +1,11 @@
 //! The C entries of grammar.rs. Not its work.
 use std::sync::Arc;
 
-use crate::abi::{bytes, entry, object, owned, owned_text, utf8, Code, Outcome, VtfBytes};
-use crate::grammar::{compile, invalid, vocabulary, Shared, VtfGrammar, COMPILING, INDEXING};
-use crate::supervised::{supervised, OVER_LIMIT};
+use crate::abi::{bytes, entry, object, owned, owned_text, utf8, Code, Failure, Outcome, VtfBytes};
+use crate::grammar::{
+    compile, invalid, vocabulary, Shared, VtfGrammar, COMPILING, INDEXING, MAX_LOST_BYTES,
+};
+use crate::supervised::{lost_bytes, supervised, OVER_LIMIT};
 
 pub struct VtfGrammarFactory {
     shared: Arc<Shared>,
@@ -74,6 +76,10 @@ pub unsafe extern "C" fn vtf_grammar_new(
     entry(error, || {
         let shared = Arc::clone(&object(factory)?.shared);
         let text = owned_text(utf8(text, size)?)?;
+        if lost_bytes() > MAX_LOST_BYTES {
+            let message = "a process that lost too much memory to texts beyond its limits";
+            return Err(Failure::new(Code::Exhausted, message));
+        }
         let grammar = supervised(&COMPILING, move || compile(shared, kind, &text));
         // A limit that this grammar reached is its own fault, other than memory that is not there.
         let grammar = grammar.map_err(|failure| match failure.code {

@@ -6,7 +6,7 @@
 //! its memory is lost, and the caller gets an error.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -44,6 +44,14 @@ thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
 }
 
+/// Of all threads that were left behind.
+static LOST: AtomicUsize = AtomicUsize::new(0);
+
+/// The heap that threads left behind hold for good.
+pub fn lost_bytes() -> usize {
+    LOST.load(Ordering::Relaxed)
+}
+
 impl Account {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -68,6 +76,7 @@ impl Account {
 
     /// Tells the waiting thread and never returns. Allocates nothing.
     fn stay_here(&self, state: State) -> ! {
+        LOST.fetch_add(USED.with(Cell::get), Ordering::Relaxed);
         self.settle(state);
         loop {
             std::thread::sleep(Duration::from_secs(3600));
