@@ -46,7 +46,7 @@ class StubServer:
 
     def __init__(self):
         self.answer, self.thinking = ANSWER, THINKING
-        self.health = (200, {"status": "ok", "contract": {"mode": "exact", "state": "exact", "reason": ""}})
+        self.health = (200, {"status": "ok", "contract": {"mode": "exact", "held": "exact", "reason": ""}})
         self.key = None           # asked for if set
         self.refuse = None        # (status, error object) for each chat request
         self.fail_after = None    # steps, then an error event

@@ -90,7 +90,7 @@ class FailuresTest(MannersTest):
 class HeaderTest(MannersTest):
     def test_a_declined_contract_says_why(self):
         self.server.health = (200, {"status": "ok", "contract": {
-            "mode": "exact", "state": "declined", "reason": "Blocks of 4 rows differ in linear, layer 2."}})
+            "mode": "exact", "held": "off", "reason": "Blocks of 4 rows differ in linear, layer 2."}})
         page = self.open_page(self.server.url)
         expect(page.locator("#contract-state")).to_have_text("contract: declined")
         page.locator("#contract summary").focus()

@@ -11,11 +11,10 @@ const WORDS = {
   off: "The server decodes without drafts.",
 };
 
-// {state, reason} of a health report: the contract's state is a word or an object with the reason beside it.
-export function readContract(report) {
-  const contract = report.contract ?? {};
-  if (typeof contract === "string") return {state: contract, reason: report.reason ?? ""};
-  return {state: contract.state ?? contract.mode ?? "unknown", reason: contract.reason ?? contract.detail ?? ""};
+// {state, reason} of a health report: `mode` is what was asked for; `held` is what holds: exact, greedy or off.
+function readContract(report) {
+  const {mode = "unknown", held = mode, reason = ""} = report.contract ?? {};
+  return {state: held === "off" && mode !== "off" ? "declined" : held, reason};
 }
 
 function show(state, text, reason) {
