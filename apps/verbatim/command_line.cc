@@ -179,6 +179,12 @@ Status RequirePositionals(const CommandLine& line, const std::vector<const Optio
   return Status();
 }
 
+// How many arguments the verb is: `bench serve` is the one of two words, and bench-serve the same.
+size_t VerbWords(const std::vector<std::string>& arguments) {
+  const bool two = arguments.size() > 1 && arguments[0] == "bench" && arguments[1] == "serve";
+  return two ? 2 : 1;
+}
+
 Expected<const VerbSpec*> VerbOf(const std::vector<std::string>& arguments) {
   std::string known;
   std::vector<std::string> names;
@@ -191,6 +197,7 @@ Expected<const VerbSpec*> VerbOf(const std::vector<std::string>& arguments) {
   const std::string& first = arguments.front();
   if (first == "--version" || first == "-V") return &SpecOf(Verb::kVersion);
   if (first == "--help" || first == "-h") return &SpecOf(Verb::kHelp);
+  if (VerbWords(arguments) == 2) return &SpecOf(Verb::kBenchServe);
   if (const VerbSpec* verb = FindVerb(first)) return verb;
   const std::string nearest = Nearest(first, names);
   return UsageError("verb", known, first,
@@ -238,7 +245,8 @@ Status CommandLine::Add(const OptionSpec& option, std::string_view text) {
 
 Expected<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) {
   VERBATIM_ASSIGN_OR_RETURN(const VerbSpec* verb, VerbOf(arguments));
-  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  const std::vector<std::string> rest(
+      arguments.begin() + static_cast<std::ptrdiff_t>(VerbWords(arguments)), arguments.end());
   const std::vector<const OptionSpec*> options = OptionsOf(verb->verb);
   VERBATIM_RETURN_IF_ERROR(RefuseUnknownOptions(options, rest, *verb));
   VERBATIM_RETURN_IF_ERROR(RefuseEmptyAssignment(options, rest, *verb));

@@ -31,14 +31,14 @@ std::vector<ForeignOption> MakeForeignOptions() {
        "--temp, --top-k, --top-p and --min-p, in this order",
        kLeaveOut},
       {{"--repeat-last-n"}, "no such option: penalties look at every token", kLeaveOut},
-      {{"--grammar", "--grammar-file", "-j", "--json-schema"},
-       "no constraints in this version",
-       kLeaveOut},
+      {{"--grammar"}, "--grammar-file, in llguidance's Lark dialect", "--grammar-file FILE"},
+      {{"-j"}, "--json-schema", "--json-schema JSON"},
+      {{"-jf"}, "--json-schema-file", "--json-schema-file FILE"},
       {{"-cnv", "--conversation", "--jinja"},
        "verbatim chat, or --chat, which wraps the prompt as one user message",
        "--chat"},
       {{"-sys", "--system-prompt"}, "--system of verbatim chat", "verbatim chat --system TEXT"},
-      {{"-np", "--parallel", "--host", "--port"}, "one request: a server comes later", kLeaveOut},
+      {{"-np", "--parallel", "--host", "--port"}, "them of verbatim serve", "verbatim serve"},
   };
 }
 

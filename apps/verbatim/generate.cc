@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "apps/verbatim/constraint_options.h"
 #include "apps/verbatim/generation.h"
 #include "apps/verbatim/json_output.h"
 #include "apps/verbatim/model_options.h"
@@ -38,6 +39,7 @@ Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal) {
   }
   VERBATIM_ASSIGN_OR_RETURN(const SamplingArguments arguments, SamplingArguments::Read(line));
   VERBATIM_ASSIGN_OR_RETURN(const SpeculationOptions speculation, ReadSpeculation(line));
+  VERBATIM_ASSIGN_OR_RETURN(const ConstraintOptions constraint, ReadConstraint(line));
   VERBATIM_ASSIGN_OR_RETURN(const PromptInput prompt, ReadPrompt(line));
   options.with_mtp = speculation.kind == SpeculationKind::kMtp;
 
@@ -55,6 +57,7 @@ Expected<int> RunGenerate(const CommandLine& line, Terminal& terminal) {
   request.max_tokens = line.Number("max-tokens");
   request.stop = line.Texts("stop");
   request.ignore_eos = line.Given("ignore-eos");
+  request.constraint = constraint;
   request.logits_digest = line.Given("json");
   request.position_digests = line.Given("receipt");
   request.speculation = speculation;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "apps/verbatim/bench_serve_options.h"
+#include "apps/verbatim/constraint_options.h"
 #include "apps/verbatim/flip_options.h"
 #include "apps/verbatim/mode_options.h"
 #include "apps/verbatim/parity_options.h"
@@ -33,9 +35,9 @@ constexpr int64_t kMaxContext = kMaxRotaryPositions;
 constexpr int64_t kMaxScoreWidth = 4096;
 
 const std::vector<Verb> kEveryVerb = {
-    Verb::kGenerate, Verb::kChat,       Verb::kScore,   Verb::kQuantize, Verb::kInspect,
-    Verb::kDemo,     Verb::kBench,      Verb::kParity,  Verb::kFlips,    Verb::kReceipt,
-    Verb::kServe,    Verb::kCompletion, Verb::kVersion, Verb::kHelp};
+    Verb::kGenerate, Verb::kChat,       Verb::kScore,      Verb::kQuantize, Verb::kInspect,
+    Verb::kDemo,     Verb::kBench,      Verb::kParity,     Verb::kFlips,    Verb::kReceipt,
+    Verb::kServe,    Verb::kBenchServe, Verb::kCompletion, Verb::kVersion,  Verb::kHelp};
 const std::vector<Verb> kModelVerbs = {Verb::kGenerate, Verb::kScore, Verb::kDemo, Verb::kBench};
 const std::vector<Verb> kChatAndModelVerbs = {Verb::kGenerate, Verb::kChat,    Verb::kScore,
                                               Verb::kDemo,     Verb::kBench,   Verb::kParity,
@@ -389,7 +391,7 @@ std::vector<OptionSpec> BenchOptions() {
        .help = "Tokens of every decode"},
       {.name = "markdown",
        .section = kOutputSection,
-       .verbs = {Verb::kBench, Verb::kParity, Verb::kFlips},
+       .verbs = {Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kBenchServe},
        .help = "Print Markdown tables instead of text"},
   };
 }
@@ -399,7 +401,7 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "json",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kScore, Verb::kInspect, Verb::kVersion, Verb::kBench,
-                 Verb::kParity, Verb::kFlips, Verb::kReceipt},
+                 Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kBenchServe},
        .help = "Print one JSON object instead of text"},
       {.name = "markdown",
        .section = kOutputSection,
@@ -413,7 +415,8 @@ std::vector<OptionSpec> OutputOptions() {
        .letter = 'q',
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe,
+                 Verb::kBenchServe},
        .help = "Nothing on standard error but errors"},
       {.name = "verbose",
        .letter = 'v',
@@ -433,7 +436,8 @@ std::vector<OptionSpec> OutputOptions() {
        .default_value = "auto",
        .section = kOutputSection,
        .verbs = {Verb::kGenerate, Verb::kChat, Verb::kScore, Verb::kQuantize, Verb::kDemo,
-                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe},
+                 Verb::kBench, Verb::kParity, Verb::kFlips, Verb::kReceipt, Verb::kServe,
+                 Verb::kBenchServe},
        .help = "Colours; auto asks NO_COLOR, then CLICOLOR_FORCE and FORCE_COLOR, then whether it "
                "is a terminal"},
       {.name = "help",
@@ -446,10 +450,11 @@ std::vector<OptionSpec> OutputOptions() {
 
 std::vector<OptionSpec> MakeOptions() {
   std::vector<OptionSpec> all;
-  for (auto part : {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(),
-                    SamplingOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(),
-                    BenchOptions(), ModeOptionSpecs(), ParityOptionSpecs(), FlipOptionSpecs(),
-                    ReceiptOptionSpecs(), ServeOptionSpecs(), OutputOptions()}) {
+  for (auto part :
+       {PromptOptions(), ModelOptions(), GenerationAndSpeculationOptions(), SamplingOptionSpecs(),
+        ConstraintOptionSpecs(), ScoreOptions(), QuantizeAndInspectOptions(), BenchOptions(),
+        ModeOptionSpecs(), ParityOptionSpecs(), FlipOptionSpecs(), ReceiptOptionSpecs(),
+        ServeOptionSpecs(), BenchServeOptionSpecs(), OutputOptions()}) {
     all.insert(all.end(), part.begin(), part.end());
   }
   return all;

@@ -22,6 +22,7 @@ enum class Verb : uint8_t {
   kFlips,
   kReceipt,
   kServe,
+  kBenchServe,
   kCompletion,
   kVersion,
   kHelp

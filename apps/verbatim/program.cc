@@ -43,6 +43,8 @@ Expected<int> RunVerb(const CommandLine& line, Terminal& terminal) {
       return RunFlips(line, terminal);
     case Verb::kReceipt:
       return RunReceipt(line, terminal);
+    case Verb::kBenchServe:
+      return RunBenchServe(line, terminal);
     case Verb::kServe:
       return RunServe(line, terminal);
     case Verb::kCompletion:

@@ -119,6 +119,18 @@ std::vector<VerbSpec> MakeVerbs() {
                "serve -m models/tiny-qwen35-4bit --host 0.0.0.0 --api-key-file keys.txt",
                "serve -m models/tiny-qwen35-4bit --config serve.toml --log-format json",
            }},
+      {.verb = Verb::kBenchServe,
+       .name = "bench-serve",
+       .summary = "Drive an OpenAI-compatible server with a trace: latencies, throughput, goodput; "
+                  "also spelled bench serve",
+       .usage = "URL [options]",
+       .examples =
+           {
+               "bench serve http://127.0.0.1:8080 --concurrency 8",
+               "bench serve http://127.0.0.1:8080 --rate 4 --duration 60 --slo ttft:500,tpot:50",
+               "bench serve http://127.0.0.1:8080 --concurrency 4 --arm speculation=off",
+               "bench serve http://127.0.0.1:8080 --against http://127.0.0.1:8081 --json",
+           }},
       {.verb = Verb::kCompletion,
        .name = "completion",
        .summary = "The completion script of a shell; cmake --install puts all three in place",

@@ -29,6 +29,7 @@ Expected<int> RunParity(const CommandLine& line, Terminal& terminal);
 Expected<int> RunFlips(const CommandLine& line, Terminal& terminal);
 Expected<int> RunReceipt(const CommandLine& line, Terminal& terminal);
 Expected<int> RunServe(const CommandLine& line, Terminal& terminal);
+Expected<int> RunBenchServe(const CommandLine& line, Terminal& terminal);
 Expected<int> RunCompletion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunVersion(const CommandLine& line, Terminal& terminal);
 Expected<int> RunHelp(const CommandLine& line, Terminal& terminal);

@@ -54,6 +54,11 @@ Status CheckReceiptRequest(const Request& request) {
     }
     return {};
   };
+  if (request.constraint.kind != ConstraintKind::kNone) {
+    return MakeError(StatusCode::kUnsupported, "receipt",
+                     "a request without a constraint, which receipts do not hold yet",
+                     ConstraintKindName(request.constraint.kind));
+  }
   VERBATIM_RETURN_IF_ERROR(check(request.stop, "stop"));
   return check(request.sampling.banned_strings, "banned_strings");
 }

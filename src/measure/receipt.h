@@ -70,7 +70,7 @@ struct Receipt {
 };
 
 // Whether a receipt can hold the request. kInvalidArgument: texts that are not UTF-8, which JSON
-// can't carry.
+// can't carry; kUnsupported: a constraint.
 Status CheckReceiptRequest(const Request& request);
 
 // `result` is that of `request` with position_digests. kInvalidArgument: a request that was

@@ -8,6 +8,8 @@
 #include <random>
 #include <utility>
 
+#include "measure/receipt.h"
+
 namespace verbatim::serve {
 namespace {
 
@@ -155,6 +157,7 @@ std::optional<ApiError> SetSpeculation(const Engine& engine, const PlanDefaults&
   const EngineInfo& info = engine.info();
   request.speculation = defaults.speculation;
   if (answer.speculation) request.speculation.kind = *answer.speculation;
+  request.speculation.replay = answer.replay;
   if (answer.draft_tokens) {
     request.speculation.automatic = *answer.draft_tokens == 0;
     if (*answer.draft_tokens > 0) request.speculation.draft_tokens = *answer.draft_tokens;
@@ -220,6 +223,11 @@ std::variant<AnswerPlan, ApiError> PlanAnswer(const Engine& engine, const PlanDe
     return *std::move(error);
   }
   if (auto error = SetSpeculation(engine, defaults, answer, request)) return *std::move(error);
+  if (answer.receipt) {
+    if (Status status = CheckReceiptRequest(request); !status.ok()) {
+      return ToApiError(status, "receipt");
+    }
+  }
   for (Prompt& prompt : prompts) {
     const auto size = static_cast<int64_t>(prompt.ids.size());
     plan.prompt_tokens += size;

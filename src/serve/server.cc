@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "serve/answer_job.h"
+#include "serve/api/openapi.h"
 #include "serve/api/small_endpoints.h"
 #include "serve/cors.h"
 #include "serve/page/page_assets.h"
@@ -118,6 +119,7 @@ class VerbatimServer : public Server {
         Route{"GET", "/v1/models", &VerbatimServer::Models},
         Route{"GET", "/metrics", &VerbatimServer::Metrics},
         Route{"GET", "/version", &VerbatimServer::TellVersion},
+        Route{"GET", "/openapi.json", &VerbatimServer::OpenApi},
         Route{"GET", "/health", &VerbatimServer::Health, true},
         Route{"GET", "/v1/health", &VerbatimServer::Health, true},
     };
@@ -268,6 +270,10 @@ class VerbatimServer : public Server {
       Respond(exchange, 200, kMetricsType,
               metrics_.Page(loop_.stats(), http_->stats(), loop_.TakeLongestStep().count()));
     });
+  }
+
+  void OpenApi(const Exchange& exchange) {
+    Respond(exchange, 200, kJson, OpenApiDocument(Version(), context_.limits));
   }
 
   // The same bytes under the same name: a client that has them is told so.

@@ -102,12 +102,46 @@ const std::map<std::string_view, Values> kBadTexts = {
     {"ops", {"x", "linear,", ",linear", "linear,x", "LINEAR"}},
     {"baseline",
      {"x", "ftp://localhost", "http://", "http://localhost:99999", "http://localhost:x"}},
+    {"max-body", {"x", "-1", "1.5", "1QB", "1 KiB B", "nan", "99999999TiB"}},
+    {"kv-memory", {"x", "-1", "0.5", "1e400", "GiB", "1 GB GB"}},
+    {"prefix-cache-memory", {"x", "-1", "0.5", "1e400", "MiB"}},
     {"candidate", {"x", "ftp://localhost", "http://", "http://localhost:99999"}},
+    {"URL", {"x", "ftp://localhost", "http://", "http://localhost:99999"}},
+    {"against", {"x", "ftp://localhost", "http://", "http://localhost:99999"}},
+    {"arm", {"x", "=1"}},
+    {"set", {"x", "=1"}},
+    {"slo", {"x", "ttft", "ttft:", "ttft:0", "ttft:-1", "ttft:1,", "ttft:1,ttft:2", "itl:3"}},
 };
-const std::set<std::string_view> kAnyText = {
-    "model", "draft-model", "prompt",  "system",  "file",       "stop",
-    "ban",   "logits",      "IN",      "OUT",     "MODEL",      "FILE",
-    "write", "html",        "receipt", "prompts", "model-name", "api-key"};
+const std::set<std::string_view> kAnyText = {"model",
+                                             "draft-model",
+                                             "prompt",
+                                             "system",
+                                             "file",
+                                             "stop",
+                                             "ban",
+                                             "logits",
+                                             "IN",
+                                             "OUT",
+                                             "MODEL",
+                                             "FILE",
+                                             "write",
+                                             "html",
+                                             "host",
+                                             "unix-socket",
+                                             "api-key-file",
+                                             "cors-origin",
+                                             "config",
+                                             "served-model-name",
+                                             "chat-template",
+                                             "log-file",
+                                             "json-schema-file",
+                                             "json-schema",
+                                             "regex",
+                                             "grammar-file",
+                                             "receipt",
+                                             "prompts",
+                                             "model-name",
+                                             "api-key"};
 
 Values BadValues(const OptionSpec& option) {
   switch (option.kind) {
@@ -172,6 +206,7 @@ class BadValuesTest : public ::testing::Test {
       if (other->name == "MODEL" || other->name == "IN") line.push_back(model);
       if (other->name == "OUT") line.push_back("/dev/null/never/written");
       if (other->name == "FILE") line.push_back("/dev/null/never/read");
+      if (other->name == "URL") line.emplace_back("http://localhost:1");
       if (other->name == "WHAT" || other->name == "ACTION") {
         line.emplace_back(other->words.front().text);
       }

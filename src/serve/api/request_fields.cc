@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", 
                                                       "high", "xhigh",   "max"};
 constexpr size_t kFirstThinkingEffort = 2;
 constexpr std::array<std::string_view, 3> kThinkingTypes = {"disabled", "enabled", "adaptive"};
-constexpr std::array<std::string_view, 3> kSpeculations = {"off", "mtp", "ngram"};
+constexpr std::array<std::string_view, 4> kSpeculations = {"off", "mtp", "ngram", "replay"};
 constexpr std::array kSpeculationKinds = {SpeculationKind::kOff, SpeculationKind::kMtp,
-                                          SpeculationKind::kNgram};
+                                          SpeculationKind::kNgram, SpeculationKind::kReplay};
 
 void ReadEffort(const FieldReader& object, std::string_view key, AnswerRequest& request) {
   if (const auto effort = object.Word(key, kEfforts)) {
@@ -26,7 +26,7 @@ void ReadEffort(const FieldReader& object, std::string_view key, AnswerRequest& 
   }
 }
 
-void ReadSpeculation(const FieldReader& body, AnswerRequest& request) {
+void ReadSpeculation(const FieldReader& body, const ApiLimits& limits, AnswerRequest& request) {
   const Json* value = body.Find("speculation");
   if (value == nullptr) return;
   if (value->is_string()) {
@@ -36,12 +36,17 @@ void ReadSpeculation(const FieldReader& body, AnswerRequest& request) {
     return;
   }
   if (!value->is_object()) {
-    return body.Fault("speculation",
-                      R"("off", "mtp" or "ngram", or {"kind": ..., "draft_tokens": ...})");
+    return body.Fault(
+        "speculation",
+        R"("off", "mtp" or "ngram", or {"kind": ..., "draft_tokens": ..., "tokens": ...})");
   }
   const FieldReader object(*value, body.Path("speculation"), body.fault());
   if (const auto kind = object.Word("kind", kSpeculations)) {
     request.speculation = kSpeculationKinds[*kind];
+  }
+  if (request.speculation == SpeculationKind::kReplay) {
+    request.replay =
+        object.TokenIds("tokens", static_cast<size_t>(limits.context), limits.vocab_size);
   }
   const Json* width = object.Find("draft_tokens");
   if (width == nullptr) return;
@@ -114,7 +119,7 @@ void ReadThinking(const FieldReader& body, AnswerRequest& request) {
   request.add_generation_prompt = body.Bool("add_generation_prompt").value_or(true);
 }
 
-void ReadExtensions(const FieldReader& body, AnswerRequest& request) {
+void ReadExtensions(const FieldReader& body, const ApiLimits& limits, AnswerRequest& request) {
   if (const auto name = body.String("contract")) {
     request.contract = ParseContractMode(*name);
     if (!request.contract) {
@@ -124,7 +129,7 @@ void ReadExtensions(const FieldReader& body, AnswerRequest& request) {
   request.receipt = body.Bool("receipt").value_or(false);
   request.logits_digest = body.Bool("logits_digest").value_or(false);
   request.token_details = body.Bool("token_details").value_or(false);
-  ReadSpeculation(body, request);
+  ReadSpeculation(body, limits, request);
 }
 
 void CheckTogether(const FieldReader& body, const AnswerRequest& request) {
@@ -142,7 +147,7 @@ void CheckTogether(const FieldReader& body, const AnswerRequest& request) {
 void ReadCommon(const FieldReader& body, const ApiLimits& limits, AnswerRequest& request) {
   ReadDelivery(body, request);
   ReadSampling(body, limits, request);
-  ReadExtensions(body, request);
+  ReadExtensions(body, limits, request);
   RefuseUnsupported(body);
 }
 

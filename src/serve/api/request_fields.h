@@ -32,7 +32,7 @@ void ReadChoices(const FieldReader& body, const ApiLimits& limits, AnswerRequest
 void ReadThinking(const FieldReader& body, AnswerRequest& request);
 
 // contract, receipt, logits_digest, token_details, speculation.
-void ReadExtensions(const FieldReader& body, AnswerRequest& request);
+void ReadExtensions(const FieldReader& body, const ApiLimits& limits, AnswerRequest& request);
 
 // Fields of other servers and of OpenAI that would change the answer and have no meaning here:
 // refused, unless their value changes nothing.
