@@ -3,38 +3,29 @@
 #ifndef VERBATIM_SERVE_HTTP_CONNECTION_INL_H_
 #define VERBATIM_SERVE_HTTP_CONNECTION_INL_H_
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <array>
-#include <atomic>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "serve/http/http_server.h"
 #include "serve/http/request_parser.h"
 #include "serve/http/request_rules.h"
 #include "serve/http/response_channel.h"
+#include "serve/http/server_core-inl.h"
 
 namespace verbatim::serve {
 
-namespace asio = boost::asio;
 using ErrorCode = boost::system::error_code;
 using Socket = asio::generic::stream_protocol::socket;
 using Milliseconds = std::chrono::milliseconds;
@@ -47,47 +38,6 @@ constexpr size_t kReadBytes = size_t{16} << 10;
 constexpr Milliseconds kLingerTime{2'000};
 // Connections beyond the maximum that get a 503 at the same time; further ones are just closed.
 constexpr int kMaxTurnedAway = 64;
-
-class Connection;
-
-// What all connections share. Outlives them: each holds it.
-struct ServerCore {
-  ServerCore(const HttpServerOptions& server_options, HttpServer::Handler server_handler,
-             HttpServer::ErrorBody server_error_body)
-      : options(server_options),
-        handler(std::move(server_handler)),
-        error_body(std::move(server_error_body)),
-        context(options.num_threads) {}
-
-  std::string ErrorText(int status, std::string_view message) const {
-    try {
-      return error_body(status, message);
-    } catch (...) {
-      return "{}";
-    }
-  }
-
-  const HttpServerOptions options;
-  const HttpServer::Handler handler;
-  const HttpServer::ErrorBody error_body;
-  std::string dropped_body;  // of a handler that never answered
-  asio::io_context context;
-  const std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
-
-  std::mutex mutex;
-  std::condition_variable fewer;  // `unfinished` went down
-  bool stopping = false;
-  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections;
-  int unfinished = 0;   // connections that may still have to write
-  int turned_away = 0;  // those that get a 503
-
-  std::atomic<size_t> body_bytes = 0;  // of requests that are being received
-  std::atomic<int64_t> connections_total = 0;
-  std::atomic<int64_t> requests_total = 0;
-  std::atomic<int64_t> refused_total = 0;
-  std::atomic<int64_t> clients_gone_total = 0;
-  std::atomic<int64_t> slow_readers_cut_total = 0;
-};
 
 // Thread rule: Start, Drain and Cut from any thread; all else on the socket's strand. Alive while
 // an operation is pending or a response is open; Close ends both.
@@ -379,7 +329,7 @@ inline void Connection::Linger() {
   Settle();
   received_ = {};
   ErrorCode ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  ignored = socket_.shutdown(Socket::shutdown_send, ignored);
   if (eof_) return Close(Reason::kDone);
   ArmRead(kLingerTime);
   Read();
@@ -400,8 +350,8 @@ inline void Connection::Close(Reason reason, bool reset) {
   UncountBody();
   ErrorCode ignored;
   // A reset drops what the kernel still holds for a client that takes nothing.
-  if (reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
-  socket_.close(ignored);
+  if (reset) ignored = socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  ignored = socket_.close(ignored);
   if (reason == Reason::kSlow) ++core_->slow_readers_cut_total;
   const std::shared_ptr<ResponseChannel> channel = std::exchange(channel_, nullptr);
   if (channel && channel->Close() && reason == Reason::kLost) ++core_->clients_gone_total;

@@ -4,6 +4,9 @@
 #define VERBATIM_SERVE_HTTP_LISTENER_INL_H_
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -52,8 +55,8 @@ inline std::string PeerOf(const UnixProtocol::socket&) { return "unix"; }
 
 inline void PrepareSocket(tcp::socket& socket, Milliseconds write_timeout) {
   ErrorCode ignored;
-  socket.set_option(tcp::no_delay(true), ignored);  // tokens leave when they are made
-  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  ignored = socket.set_option(tcp::no_delay(true), ignored);  // tokens leave when they are made
+  ignored = socket.set_option(asio::socket_base::keep_alive(true), ignored);
   // The kernel's buffer takes hours of tokens: only TCP itself knows that a client has vanished
   // without a word. Twice the limit, so that a write that waits is seen as a slow reader first.
   const auto limit = std::max<Milliseconds>(2 * write_timeout, Milliseconds{1000});
@@ -85,7 +88,7 @@ class ListenerOf final : public Listener,
   void Close() override {
     asio::post(acceptor_.get_executor(), [self = this->shared_from_this()] {
       ErrorCode ignored;
-      self->acceptor_.close(ignored);
+      ignored = self->acceptor_.close(ignored);
       self->pause_.cancel();
     });
   }
@@ -140,10 +143,10 @@ inline Expected<Listeners> ListenTcp(const std::shared_ptr<ServerCore>& core,
     if (!seen.insert(endpoint).second) continue;
     if (listeners.port != 0) endpoint.port(static_cast<uint16_t>(listeners.port));
     tcp::acceptor acceptor(asio::make_strand(core->context));
-    acceptor.open(endpoint.protocol(), error);
-    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor.bind(endpoint, error);
-    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    error = acceptor.open(endpoint.protocol(), error);
+    if (!error) error = acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) error = acceptor.bind(endpoint, error);
+    if (!error) error = acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (!error) {
       listeners.port = acceptor.local_endpoint(error).port();
       listeners.all.push_back(std::make_shared<ListenerOf<tcp>>(core, std::move(acceptor)));
@@ -206,7 +209,7 @@ inline Status ClearSocketPath(asio::io_context& context, const std::string& path
   }
   UnixProtocol::socket probe(context);
   ErrorCode error;
-  probe.connect(UnixProtocol::endpoint(path), error);
+  error = probe.connect(UnixProtocol::endpoint(path), error);
   if (!error) return ListenFault(where, asio::error::address_in_use);
   if (error != asio::error::connection_refused) return ListenFault(where, error);
   unlink(path.c_str());
@@ -224,15 +227,15 @@ inline Expected<std::shared_ptr<Listener>> ListenUnix(const std::shared_ptr<Serv
   VERBATIM_RETURN_IF_ERROR(ClearSocketPath(core->context, path, where));
   ErrorCode error;
   UnixProtocol::acceptor acceptor(asio::make_strand(core->context));
-  acceptor.open(UnixProtocol(), error);
-  if (!error) acceptor.bind(UnixProtocol::endpoint(path), error);
+  error = acceptor.open(UnixProtocol(), error);
+  if (!error) error = acceptor.bind(UnixProtocol::endpoint(path), error);
   if (error) return ListenFault(where, error);
   file = SocketFile(path);
   // Before listen: until then nobody can connect, whatever the umask left open.
   if (chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0) {
     return ListenFault(where, ErrorCode(errno, boost::system::system_category()));
   }
-  acceptor.listen(asio::socket_base::max_listen_connections, error);
+  error = acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return ListenFault(where, error);
   return std::shared_ptr<Listener>(
       std::make_shared<ListenerOf<UnixProtocol>>(core, std::move(acceptor)));

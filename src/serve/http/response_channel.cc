@@ -49,7 +49,7 @@ void ResponseChannel::Begin(int status, const std::vector<HttpHeader>& headers, 
 }
 
 void ResponseChannel::Respond(int status, const std::vector<HttpHeader>& headers,
-                              std::string body) {
+                              std::string_view body) {
   const std::lock_guard lock(mutex_);
   if (!wake_ || begun_ || ended_) return;
   Begin(status, headers, BodyFraming::kLength, body.size());

@@ -41,7 +41,7 @@ class ResponseChannel {
   ResponseChannel(ResponseTraits traits, std::function<void()> wake);
 
   // The handler's end, see HttpExchange.
-  void Respond(int status, const std::vector<HttpHeader>& headers, std::string body);
+  void Respond(int status, const std::vector<HttpHeader>& headers, std::string_view body);
   void Start(int status, const std::vector<HttpHeader>& headers);
   bool Write(std::string_view part);
   void End();
@@ -90,7 +90,7 @@ class Exchange final : public HttpExchange {
 
   const HttpRequest& request() const override { return request_; }
   void Respond(int status, std::vector<HttpHeader> headers, std::string body) override {
-    channel_->Respond(status, headers, std::move(body));
+    channel_->Respond(status, headers, body);
   }
   void Start(int status, std::vector<HttpHeader> headers) override {
     channel_->Start(status, headers);

@@ -196,7 +196,7 @@ TEST(RequestParser, MalformedRequestsAreRefused) {
            "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n",
            "GET / HTTP/1.1\r\nHost: u@h\r\n\r\n",
            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-           std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello", 27),
+           std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello", 23),
        }) {
     EXPECT_EQ(Refused(bytes), 400) << bytes;
   }
