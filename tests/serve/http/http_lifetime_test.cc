@@ -144,6 +144,11 @@ TEST_F(HttpUnixTest, AnEndedServerLeavesItsSuccessorsSocket) {
   ASSERT_TRUE(next.ok());
   old->reset();
   EXPECT_TRUE(Exists());
+  std::filesystem::rename(path_, path_ + "-moved");  // somebody else takes the name
+  auto last = Start({.unix_socket = path_});
+  ASSERT_TRUE(last.ok());
+  next->reset();
+  EXPECT_TRUE(Exists());
   EXPECT_TRUE(RawClient::Unix(path_).connected());
 }
 
