@@ -14,6 +14,8 @@ namespace {
 
 // Shorter prefixes are computed faster than they are copied.
 constexpr int64_t kLeastKeptTokens = 16;
+// As many tokens of a prompt are computed again so that a sequence can draft.
+constexpr size_t kMostTokensForHead = 64;
 
 }  // namespace
 
@@ -46,8 +48,8 @@ Expected<SequenceState> Engine::Impl::AcquireState(int64_t num_tokens) {
   return state;
 }
 
-Expected<SequenceState> Engine::Impl::StateFor(const Request& request,
-                                               std::span<const int32_t> known, int64_t num_tokens) {
+Expected<SequenceState> Engine::Impl::StateFor(RunningSequence& sequence, int64_t num_tokens) {
+  const Request& request = sequence.request();
   Conversation* own = FindConversation(request.conversation);
   if (own != nullptr && own->has_state()) {
     VERBATIM_RETURN_IF_ERROR(GrowPages(num_tokens, own, own->state.pages));
@@ -57,7 +59,7 @@ Expected<SequenceState> Engine::Impl::StateFor(const Request& request,
   }
   SequenceState state;
   VERBATIM_ASSIGN_OR_RETURN(state.recurrent_slot, AcquireSlot());
-  RestoreKept(request, known, state);
+  RestoreKept(sequence, state);
   if (Status status = GrowPages(num_tokens, nullptr, state.pages); !status.ok()) {
     ReleaseState(state);
     return status;
@@ -65,11 +67,21 @@ Expected<SequenceState> Engine::Impl::StateFor(const Request& request,
   return state;
 }
 
-void Engine::Impl::RestoreKept(const Request& request, std::span<const int32_t> known,
-                               SequenceState& state) {
-  if (prefix_cache == nullptr || !request.use_prefix_cache) return;
-  const bool mtp = request.speculation.kind == SpeculationKind::kMtp;
+void Engine::Impl::RestoreKept(RunningSequence& sequence, SequenceState& state) {
+  if (prefix_cache == nullptr || !sequence.request().use_prefix_cache) return;
+  const std::span<const int32_t> known = sequence.tokens();
+  bool mtp = sequence.drafter() == SpeculationKind::kMtp;
   const PrefixCache::Entry* entry = prefix_cache->Find(known, mtp);
+  if (mtp && MayStopDrafting(sequence)) {
+    // Computing a prompt again for the head's sake seldom pays.
+    const PrefixCache::Entry* without = prefix_cache->Find(known, false);
+    const auto size = [](const PrefixCache::Entry* of) { return of ? of->tokens.size() : 0; };
+    if (size(without) > size(entry) + kMostTokensForHead) {
+      entry = without;
+      mtp = false;
+      sequence.StopDrafting();
+    }
+  }
   if (entry == nullptr) return;
   Status status = prefix_cache->Restore(*entry, state);
   while (!status.ok() && FreeSome(nullptr, entry)) status = prefix_cache->Restore(*entry, state);
@@ -121,10 +133,9 @@ Expected<std::unique_ptr<RunningSequence>> Engine::Impl::MakeSequence(
 
 void Engine::Impl::Admit() {
   const auto has_room = [this] { return static_cast<int>(running.size()) < options.max_sequences; };
-  // Who had to give way comes first.
-  while (!preempted.empty() && has_room()) {
-    if (!Start(preempted.front())) return;
-    preempted.pop_front();
+  while (!ready.empty() && has_room()) {
+    if (!Start(ready.front())) return;  // waits until a running sequence gives its pages back
+    ready.pop_front();
   }
   while (!waiting.empty() && has_room()) {
     WaitingRequest& next = waiting.front();
@@ -134,12 +145,15 @@ void Engine::Impl::Admit() {
       made = MakeSequence(next);
     } catch (const std::bad_alloc&) {
     }
-    if (!made.ok()) {
+    if (made.ok()) {
+      StartDrafting(**made);
+      ready.push_back(*std::move(made));
+    } else {
       FailWaiting(next, made.status());
-    } else if (!Start(*made)) {
-      return;  // waits until a running sequence gives its pages back
     }
     waiting.pop_front();
+    if (!ready.empty() && !Start(ready.front())) return;
+    ready.clear();  // what started is null
   }
 }
 
@@ -151,8 +165,8 @@ bool Engine::Impl::IsBeingComputed(const Request& request) const {
   return std::ranges::any_of(running, [&](const std::unique_ptr<RunningSequence>& sequence) {
     if (!sequence->in_prompt() || !sequence->request().use_prefix_cache) return false;
     // The head's rows are part of what is kept.
-    if (request.speculation.kind == SpeculationKind::kMtp &&
-        sequence->request().speculation.kind != SpeculationKind::kMtp) {
+    if (request.speculation.kind == SpeculationKind::kMtp && !request.speculation.automatic &&
+        sequence->drafter() != SpeculationKind::kMtp) {
       return false;
     }
     const auto size = static_cast<int64_t>(prompt.size());
@@ -183,13 +197,23 @@ void Engine::Impl::FailWaiting(const WaitingRequest& request, Status error) {
 bool Engine::Impl::Start(std::unique_ptr<RunningSequence>& sequence) {
   const bool first = !sequence->started();
   // All that is known and the next block; more as it grows.
-  const std::span<const int32_t> known = sequence->tokens();
-  auto state = StateFor(sequence->request(), known, NeededTokens(*sequence, known.size()));
+  auto state = StateFor(*sequence, NeededTokens(*sequence, sequence->tokens().size()));
   if (!state.ok()) return false;
   sequence->Resume(*std::move(state));
   if (first) NotePrompt(*sequence);
   running.push_back(std::move(sequence));
   return true;
+}
+
+void Engine::Impl::StartDrafting(RunningSequence& sequence) {
+  const SpeculationKind kind = sequence.drafter();
+  if (kind == SpeculationKind::kOff || !sequence.request().speculation.automatic) return;
+  sequence.StartAcceptance(shared_acceptance[static_cast<size_t>(kind)]);
+  WidthController& width = PaceOf(running.size() + 1).width;
+  if (kind == SpeculationKind::kMtp && MayStopDrafting(sequence) && width.gave_up() &&
+      !width.LooksAgain()) {
+    sequence.StopDrafting();
+  }
 }
 
 int64_t Engine::Impl::NeededTokens(const RunningSequence& sequence, int64_t num_consumed) {
@@ -238,7 +262,7 @@ void Engine::Impl::Preempt() {
   ReleaseState(youngest->state);
   youngest->Preempt();
   ++counts.preemptions;
-  preempted.push_front(std::move(youngest));
+  ready.push_front(std::move(youngest));
 }
 
 // After the draft head ran, so that its rows of the last page are there.
@@ -254,7 +278,7 @@ void Engine::Impl::KeepForOthers() {
       recurrent->Fold(state.recurrent_slot, state.num_accepted_drafts);
       state.num_accepted_drafts = 0;
     }
-    const bool mtp = sequence.request().speculation.kind == SpeculationKind::kMtp;
+    const bool mtp = sequence.drafter() == SpeculationKind::kMtp;
     const int32_t row = planned.first_row + sequence.num_accepted_rows() - 1;
     prefix_cache->Insert(sequence.tokens().first(state.num_consumed), state,
                          model->hidden() + row * info.hidden_size,

@@ -164,6 +164,7 @@ void Engine::Impl::EndRequest(RunningSequence& sequence) {
   if (conversation == nullptr) return ReleaseState(sequence.state);
   conversation->busy = false;
   conversation->last_use = ++uses;
+  if (sequence.state.recurrent_slot < 0) return;  // it never began, and took nothing along
   if (sequence.failed()) {
     ReleaseState(sequence.state);
     return DropState(*conversation);

@@ -40,6 +40,12 @@ struct WaitingRequest {
   RunningSequence::Clock::time_point submitted;
 };
 
+// What steps of so many sequences cost, and the width that this makes best.
+struct BatchPace {
+  StepCosts costs;
+  WidthController width;
+};
+
 struct Engine::Impl {
   // loading.cc
   Status Load(const EngineOptions& load_options);
@@ -64,6 +70,10 @@ struct Engine::Impl {
   void CountStep();
   void RunPlan();
   void ProposeDrafts();
+  void ChooseWidths(SpeculationKind kind);  // of `jobs`, where they are automatic
+  BatchPace& PaceOf(size_t num_sequences);
+  BatchPace& pace() { return PaceOf(plan->planned().size()); }
+  static bool MayStopDrafting(const RunningSequence& sequence);
   void RetireEnded();
 
   // admission.cc
@@ -85,10 +95,10 @@ struct Engine::Impl {
   Status GrowPages(int64_t num_tokens, const Conversation* owner, std::vector<int32_t>& pages);
   Expected<SequenceState> AcquireState(int64_t num_tokens);
   // The state to begin with, with pages for `num_tokens`: a conversation's, a kept one of a prefix
-  // of `known`, or an empty one.
-  Expected<SequenceState> StateFor(const Request& request, std::span<const int32_t> known,
-                                   int64_t num_tokens);
-  void RestoreKept(const Request& request, std::span<const int32_t> known, SequenceState& state);
+  // of its tokens, or an empty one.
+  Expected<SequenceState> StateFor(RunningSequence& sequence, int64_t num_tokens);
+  void RestoreKept(RunningSequence& sequence, SequenceState& state);
+  void StartDrafting(RunningSequence& sequence);  // or not, where it does not pay
   void ReleaseState(SequenceState& state);
 
   // conversations.cc
@@ -137,7 +147,8 @@ struct Engine::Impl {
 
   std::unique_ptr<MtpDrafter> mtp_drafter;
   std::array<std::unique_ptr<Drafter>, kNumSpeculationKinds> list_drafters;  // by kind; some null
-  StepCosts costs;
+  std::array<BatchPace, 7> paces;  // of 1, 2, 3 to 4, ..., more than 32 sequences in a step
+  std::array<Acceptance, kNumSpeculationKinds> shared_acceptance;  // of all automatic requests
 
   std::map<ConversationId, Conversation> conversations;
   std::unique_ptr<ops::DeviceBuffer> conversation_hidden;  // [2 * max_conversations, H] f32
@@ -150,8 +161,9 @@ struct Engine::Impl {
   std::optional<numerics::SamplerScratch> sampler_scratch;
   std::vector<DraftJob> jobs;  // of one drafter, reserved
   std::vector<RunningSequence*> job_sequences;
+  std::vector<WidthCandidate> candidates;
   std::deque<WaitingRequest> waiting;
-  std::deque<std::unique_ptr<RunningSequence>> preempted;  // the oldest first
+  std::deque<std::unique_ptr<RunningSequence>> ready;  // for a state; preempted ones first
   std::vector<std::unique_ptr<RunningSequence>> running;
   std::map<RequestId, Result> finished;
   RequestId next_id = 1;

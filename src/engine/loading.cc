@@ -147,6 +147,7 @@ Status Engine::Impl::LoadModelAndCaches(const Checkpoint& checkpoint) {
   sampler_scratch.emplace(shape.vocab_size);
   jobs.reserve(options.max_sequences);
   job_sequences.reserve(options.max_sequences);
+  candidates.reserve(options.max_sequences);
   running.reserve(options.max_sequences);
   return {};
 }

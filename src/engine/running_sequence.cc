@@ -196,13 +196,14 @@ void RunningSequence::Accept(int num_rows, const RowLogits& rows,
     ++accepted_drafts;
   }
   num_accepted_rows_ = decoding ? 1 + accepted_drafts : num_rows;
+  num_tested_ = tested;
   state.num_consumed += num_accepted_rows_;
   state.num_accepted_drafts = accepted_drafts;
   if (num_logit_rows > 0) output_started_ = true;
   if (decoding) {
     ++result_.speculation.rounds;
     ++result_.speculation.rounds_with_width[num_rows - 1];
-    width_.AddRound(tested, accepted_drafts);
+    acceptance_.AddRound(tested, accepted_drafts);
   }
 }
 
@@ -252,15 +253,12 @@ void RunningSequence::Emit(int32_t token, const TokenEvent& origin) {
   }
 }
 
-int RunningSequence::MaxDrafts(const StepCosts& costs, int other_rows) {
-  if (ended() || in_prompt() || request_.speculation.kind == SpeculationKind::kOff) return 0;
+int RunningSequence::MaxDrafts() const {
+  if (ended() || in_prompt() || drafter() == SpeculationKind::kOff) return 0;
   // A block emits one token more than its right drafts; more drafts than that can't be used.
-  const int most = static_cast<int>(
-      std::min<int64_t>({request_.speculation.draft_tokens, kMaxDraftTokens, Remaining() - 1}));
-  if (most <= 0) return 0;
-  const SpeculationOptions& speculation = request_.speculation;
-  return speculation.automatic ? width_.ChooseDrafts(costs, speculation.kind, other_rows, most)
-                               : most;
+  const int64_t most =
+      std::min<int64_t>({request_.speculation.draft_tokens, kMaxDraftTokens, Remaining() - 1});
+  return static_cast<int>(std::max<int64_t>(most, 0));
 }
 
 void RunningSequence::SetNumDrafts(int count) {

@@ -77,9 +77,17 @@ class RunningSequence {
   void Accept(int num_rows, const RowLogits& rows, numerics::SamplerScratch& scratch);
 
   // Drafts to ask for after Accept, within the block, output and context limits.
-  // `other_rows`: rows of other sequences in the step.
-  int MaxDrafts(const StepCosts& costs, int other_rows);
-  void SetNumDrafts(int count);  // `drafts` now holds that many for the next block
+  int MaxDrafts() const;
+  // Who drafts: as requested, but nobody once StopDrafting was called, which is for good: the
+  // head's cache falls behind.
+  SpeculationKind drafter() const {
+    return drafting_ ? request_.speculation.kind : SpeculationKind::kOff;
+  }
+  void StopDrafting() { drafting_ = false; }
+  const Acceptance& acceptance() const { return acceptance_; }
+  void StartAcceptance(const Acceptance& others) { acceptance_ = Acceptance::LikeThat(others); }
+  int num_tested() const { return num_tested_; }  // drafts of the last step
+  void SetNumDrafts(int count);                   // `drafts` now holds that many for the next block
   // The next block has no room for more than that many.
   void CutDrafts(int most) { num_drafts = std::min(num_drafts, most); }
 
@@ -142,7 +150,9 @@ class RunningSequence {
   std::optional<numerics::Sampler> sampler_;  // refers to request_ and tokens
   Sha256 digest_;
   std::optional<Sha256> position_digest_;  // if request_.position_digests
-  WidthController width_;
+  Acceptance acceptance_;
+  bool drafting_ = true;
+  int num_tested_ = 0;
   std::optional<FinishReason> finish_reason_;
   Result result_;
   Clock::time_point submitted_;

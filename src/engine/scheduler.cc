@@ -105,7 +105,7 @@ Status Engine::Impl::Cancel(RequestId id) {
     sequence->Cancel();  // retired by the step that runs or comes next
     return true;
   };
-  if (std::ranges::any_of(running, cancel) || std::ranges::any_of(preempted, cancel)) return {};
+  if (std::ranges::any_of(running, cancel) || std::ranges::any_of(ready, cancel)) return {};
   const auto it = std::find_if(waiting.begin(), waiting.end(),
                                [id](const auto& entry) { return entry.id == id; });
   if (it == waiting.end()) return UnknownRequest(id);
@@ -140,7 +140,7 @@ bool Engine::Impl::RunStep() {
   plan->Build(running);
   if (plan->empty()) {
     // One sequence always fits: Load and CheckRequest saw to that.
-    VERBATIM_CHECK(waiting.empty() && preempted.empty());
+    VERBATIM_CHECK(waiting.empty() && ready.empty());
     return false;
   }
   const auto start = RunningSequence::Clock::now();
@@ -165,7 +165,7 @@ void Engine::Impl::CountStep() {
 EngineStats Engine::Impl::Stats() const {
   EngineStats stats = counts;
   stats.running = static_cast<int64_t>(running.size());
-  stats.waiting = static_cast<int64_t>(waiting.size() + preempted.size());
+  stats.waiting = static_cast<int64_t>(waiting.size() + ready.size());
   stats.kv_pages = kv->num_pages();
   stats.kv_pages_used = kv->num_pages() - kv->num_free_pages();
   if (prefix_cache == nullptr) return stats;
@@ -196,7 +196,7 @@ void Engine::Impl::RunPlan() {
                           planned.num_logit_rows * vocab_size * sizeof(float));
     }
   }
-  if (plan->decode_only()) costs.AddStep(plan->num_rows(), SecondsSince(start));
+  if (plan->decode_only()) pace().costs.AddStep(plan->num_rows(), SecondsSince(start));
   for (const PlannedRows& planned : plan->planned()) {
     planned.sequence->Accept(
         planned.num_rows,
@@ -213,10 +213,9 @@ void Engine::Impl::ProposeDrafts() {
                                      SpeculationKind::kReplay, SpeculationKind::kWrong}) {
     jobs.clear();
     job_sequences.clear();
-    int most_drafts = 0;
     for (const PlannedRows& planned : plan->planned()) {
       RunningSequence& sequence = *planned.sequence;
-      if (sequence.request().speculation.kind != kind) continue;
+      if (sequence.drafter() != kind) continue;
       // A conversation's head must not fall behind; only its last row waits for the next prompt.
       const bool ends = sequence.ended();
       const int num_rows = sequence.num_accepted_rows() - (ends ? 1 : 0);
@@ -232,19 +231,63 @@ void Engine::Impl::ProposeDrafts() {
                       .last_row_waits = ends,
                       .sampler = sequence.sampler(),
                       .with_noise = sequence.request().speculation.draft_noise,
-                      .max_drafts = sequence.MaxDrafts(costs, plan->num_rows() - planned.num_rows),
+                      .max_drafts = sequence.MaxDrafts(),
                       .drafts = sequence.drafts.data()});
       job_sequences.push_back(&sequence);
-      most_drafts = std::max(most_drafts, jobs.back().max_drafts);
     }
     if (jobs.empty()) continue;
+    ChooseWidths(kind);
+    int most_drafts = 0;
+    for (const DraftJob& job : jobs) most_drafts = std::max(most_drafts, job.max_drafts);
     const auto start = RunningSequence::Clock::now();
     Drafter* drafter = list_drafters[static_cast<size_t>(kind)].get();
     if (kind == SpeculationKind::kMtp) drafter = mtp_drafter.get();
     drafter->Propose(jobs, model->hidden());
-    if (plan->decode_only()) costs.AddDrafting(kind, most_drafts, SecondsSince(start));
+    if (plan->decode_only()) pace().costs.AddDrafting(kind, most_drafts, SecondsSince(start));
     for (size_t i = 0; i < jobs.size(); ++i) job_sequences[i]->SetNumDrafts(jobs[i].num_drafts);
   }
+}
+
+BatchPace& Engine::Impl::PaceOf(size_t num_sequences) {
+  size_t index = 0;
+  while (index + 1 < paces.size() && (size_t{1} << index) < num_sequences) ++index;
+  return paces[index];
+}
+
+void Engine::Impl::ChooseWidths(SpeculationKind kind) {
+  candidates.clear();
+  int other_rows = static_cast<int>(plan->planned().size());
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    const RunningSequence& sequence = *job_sequences[i];
+    if (!sequence.request().speculation.automatic || sequence.ended() || sequence.in_prompt()) {
+      other_rows += jobs[i].max_drafts;
+      continue;
+    }
+    shared_acceptance[static_cast<size_t>(kind)].AddRound(
+        sequence.num_tested(), static_cast<int>(sequence.state.num_accepted_drafts));
+    candidates.push_back({&sequence.acceptance(), jobs[i].max_drafts});
+    --other_rows;
+  }
+  if (candidates.empty()) return;
+  const int drafts = pace().width.ChooseDrafts(pace().costs, kind, candidates, other_rows);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (job_sequences[i]->request().speculation.automatic) {
+      jobs[i].max_drafts = std::min(jobs[i].max_drafts, drafts);
+    }
+  }
+  // A sequence alone keeps its head: its text may become predictable. In a batch, others will see.
+  if (kind != SpeculationKind::kMtp || !pace().width.gave_up() || candidates.size() < 2) return;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    RunningSequence& sequence = *job_sequences[i];
+    if (!MayStopDrafting(sequence)) continue;
+    sequence.StopDrafting();
+    jobs[i].max_drafts = 0;
+  }
+}
+
+bool Engine::Impl::MayStopDrafting(const RunningSequence& sequence) {
+  const Request& request = sequence.request();
+  return request.speculation.automatic && request.conversation == kNoConversation;
 }
 
 void Engine::Impl::RetireEnded() {
@@ -255,9 +298,9 @@ void Engine::Impl::RetireEnded() {
     sequence.reset();
   };
   std::ranges::for_each(running, retire);
-  std::ranges::for_each(preempted, retire);
+  std::ranges::for_each(ready, retire);
   std::erase(running, nullptr);
-  std::erase(preempted, nullptr);
+  std::erase(ready, nullptr);
 }
 
 }  // namespace verbatim

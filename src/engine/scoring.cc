@@ -34,7 +34,7 @@ Expected<ScoreResult> Engine::Impl::Score(const ScoreRequest& request) {
     return MakeError(StatusCode::kUnsupported, "score drafts", "an MTP head", info.mtp_source,
                      "a checkpoint with mtp weights or --draft-model");
   }
-  if (!running.empty() || !waiting.empty() || !preempted.empty() || in_step) {
+  if (!running.empty() || !waiting.empty() || !ready.empty() || in_step) {
     return refuse("score", "no running request", "one");
   }
 

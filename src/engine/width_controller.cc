@@ -14,6 +14,8 @@ constexpr double kKeep = 1.0 - 1.0 / 30;
 constexpr int64_t kProbeEveryRounds = 16;
 // Where nothing is known yet: what most models were trained to draft well.
 constexpr int kFirstDrafts = 3;
+// Prompts cost the head's pass, too, and estimates err: less gain than that is none.
+constexpr double kLeastGain = 1.03;
 // How many steps of evidence one unit of variance in x must bring to outweigh the prior slope.
 constexpr double kPriorWeight = 0.5;
 
@@ -48,42 +50,69 @@ double StepCosts::DraftingSeconds(SpeculationKind kind, int num_drafts) const {
   return drafting_[static_cast<size_t>(kind)].At(num_drafts);
 }
 
-int WidthController::ChooseDrafts(const StepCosts& costs, SpeculationKind kind, int other_rows,
-                                  int max_drafts) {
+Acceptance Acceptance::LikeThat(const Acceptance& others) {
+  Acceptance acceptance;
+  for (size_t k = 0; k < acceptance.counts_.size(); ++k) {
+    Count& count = acceptance.counts_[k];
+    count.right = count.tested * others.counts_[k].right / others.counts_[k].tested;
+  }
+  return acceptance;
+}
+
+void Acceptance::AddRound(int tested, int accepted) {
+  for (int k = 0; k < tested; ++k) {
+    counts_[k].right = counts_[k].right * kKeep + (k < accepted ? 1 : 0);
+    counts_[k].tested = counts_[k].tested * kKeep + 1;
+  }
+}
+
+double Acceptance::ExpectedTokens(int num_drafts) const {
+  double tokens = 1;
+  double all_right = 1;
+  for (int k = 0; k < num_drafts; ++k) {
+    all_right *= counts_[k].right / counts_[k].tested;
+    tokens += all_right;
+  }
+  return tokens;
+}
+
+int WidthController::ChooseDrafts(const StepCosts& costs, SpeculationKind kind,
+                                  std::span<const WidthCandidate> candidates, int other_rows) {
   ++rounds_;
-  if (costs.empty()) return std::min(kFirstDrafts, max_drafts);
+  int most_drafts = 0;
+  for (const WidthCandidate& candidate : candidates) {
+    most_drafts = std::max(most_drafts, candidate.most_drafts);
+  }
+  if (costs.empty()) return std::min(kFirstDrafts, most_drafts);
   int best_drafts = 0;
   double best_rate = -1;
-  double tokens = 1;  // expected tokens of a round: the bonus token and the leading right drafts
-  double all_right = 1;
-  for (int drafts = 0; drafts <= max_drafts; ++drafts) {
-    if (drafts > 0) {
-      all_right *= acceptance_[drafts - 1].right / acceptance_[drafts - 1].tested;
-      tokens += all_right;
+  for (int drafts = 0; drafts <= most_drafts; ++drafts) {
+    // Of the whole step: other sequences' rows bring about a token each and wait for these drafts.
+    double tokens = other_rows;
+    int rows = other_rows;
+    for (const auto& [acceptance, most] : candidates) {
+      tokens += acceptance->ExpectedTokens(std::min(drafts, most));
+      rows += 1 + std::min(drafts, most);
     }
-    const double seconds =
-        costs.StepSeconds(other_rows + 1 + drafts) + costs.DraftingSeconds(kind, drafts);
-    // Of the whole step: other sequences' rows bring about a token each and wait for this one's
-    // drafts.
-    const double rate = (other_rows + tokens) / seconds;
+    const double rate = tokens / (costs.StepSeconds(rows) + costs.DraftingSeconds(kind, drafts));
     if (rate > best_rate) {
       best_rate = rate;
       best_drafts = drafts;
     }
+  }
+  const int classic_rows = other_rows + static_cast<int>(candidates.size());
+  const double classic_rate = classic_rows / costs.StepSeconds(classic_rows);
+  if (best_rate < kLeastGain * classic_rate) {
+    rounds_without_gain_ = std::min(rounds_without_gain_ + 1, kRoundsToGiveUp);
+  } else {
+    rounds_without_gain_ = 0;
   }
   if (rounds_ % kProbeEveryRounds == 0) {
     const bool wider = rounds_ / kProbeEveryRounds % 2 == 0;
     best_drafts = wider ? best_drafts + 2 : best_drafts / 2;
     if (best_drafts == 0) best_drafts = 1;
   }
-  return std::min(best_drafts, max_drafts);
-}
-
-void WidthController::AddRound(int tested, int accepted) {
-  for (int k = 0; k < tested; ++k) {
-    acceptance_[k].right = acceptance_[k].right * kKeep + (k < accepted ? 1 : 0);
-    acceptance_[k].tested = acceptance_[k].tested * kKeep + 1;
-  }
+  return std::min(best_drafts, most_drafts);
 }
 
 }  // namespace verbatim

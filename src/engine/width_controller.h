@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "verbatim/request.h"
 
@@ -43,23 +44,55 @@ class StepCosts {
                                                       Line{1, 0}, Line{1, 0}};
 };
 
-// One sequence's acceptance by position and the width that it makes best.
-class WidthController {
+// How often drafts were right, by position in the block, as counts that forget.
+class Acceptance {
  public:
-  // The drafts to ask for, 0 to max_drafts, in steps that also hold `other_rows` of other
-  // sequences.
-  int ChooseDrafts(const StepCosts& costs, SpeculationKind kind, int other_rows, int max_drafts);
+  Acceptance() = default;
+  // Starts from what others had, but soon follows the sequence's own text.
+  static Acceptance LikeThat(const Acceptance& others);
+
   // A round compared `tested` drafts, of which the first `accepted` were right.
   void AddRound(int tested, int accepted);
+  // Of a round with that many drafts: the bonus token and the leading right drafts.
+  double ExpectedTokens(int num_drafts) const;
 
  private:
-  // P(draft k right | drafts before it right), as counts that forget; starts at 3 of 4 right.
-  struct Acceptance {
+  // P(draft k right | drafts before it right); starts at 3 of 4.
+  struct Count {
     double right = 3;
     double tested = 4;
   };
-  std::array<Acceptance, kMaxDraftTokens> acceptance_;
+  std::array<Count, kMaxDraftTokens> counts_;
+};
+
+// A sequence whose width is to be chosen.
+struct WidthCandidate {
+  const Acceptance* acceptance = nullptr;
+  int most_drafts = 0;  // within its own limits
+};
+
+// The width of a batch's blocks. One for each number of sequences that run together, since cost
+// and worth of a row depend on it.
+class WidthController {
+ public:
+  // The drafts to ask all candidates for, each within its limit, in steps that also hold
+  // `other_rows` rows of other sequences.
+  int ChooseDrafts(const StepCosts& costs, SpeculationKind kind,
+                   std::span<const WidthCandidate> candidates, int other_rows);
+
+  // Whether drafting has made the batch slower than classic decode for some time, the head's own
+  // pass included: then who begins had better do without.
+  bool gave_up() const { return rounds_without_gain_ >= kRoundsToGiveUp; }
+  // Of sequences that could draft: whether the next one should, to see whether it pays again.
+  bool LooksAgain() { return ++num_looks_ % kLookEvery == 0; }
+
+ private:
+  static constexpr int kRoundsToGiveUp = 24;
+  static constexpr int64_t kLookEvery = 8;
+
   int64_t rounds_ = 0;
+  int64_t num_looks_ = 0;
+  int rounds_without_gain_ = 0;
 };
 
 }  // namespace verbatim

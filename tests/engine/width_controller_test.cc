@@ -19,7 +19,19 @@ StepCosts Machine(double row, double draft) {
   return costs;
 }
 
-int Settle(WidthController& controller, const StepCosts& costs, int right_of_each) {
+// One sequence and the controller of its batch.
+struct Lone {
+  Acceptance acceptance;
+  WidthController controller;
+
+  int ChooseDrafts(const StepCosts& costs, SpeculationKind kind, int other_rows, int most) {
+    const WidthCandidate candidate = {&acceptance, most};
+    return controller.ChooseDrafts(costs, kind, {&candidate, 1}, other_rows);
+  }
+  void AddRound(int tested, int accepted) { acceptance.AddRound(tested, accepted); }
+};
+
+int Settle(Lone& controller, const StepCosts& costs, int right_of_each) {
   int drafts = 0;
   for (int round = 0; round < 400; ++round) {
     const int chosen = controller.ChooseDrafts(costs, kMtp, 0, kMaxDraftTokens);
@@ -31,27 +43,27 @@ int Settle(WidthController& controller, const StepCosts& costs, int right_of_eac
 }
 
 TEST(WidthController, CheapRowsAndRightDraftsGiveWideBlocks) {
-  WidthController controller;
+  Lone controller;
   EXPECT_GE(Settle(controller, Machine(0.02, 0.02), 15), 12);
 }
 
 TEST(WidthController, WrongDraftsSwitchSpeculationOff) {
-  WidthController controller;
+  Lone controller;
   EXPECT_EQ(Settle(controller, Machine(0.1, 0.1), 0), 0);
 }
 
 TEST(WidthController, DearRowsGiveNarrowBlocks) {
-  WidthController controller;
+  Lone controller;
   EXPECT_EQ(Settle(controller, Machine(1.0, 0.5), 15), 0);
 }
 
 TEST(WidthController, StopsWhereAcceptanceStops) {
-  WidthController controller;
+  Lone controller;
   EXPECT_EQ(Settle(controller, Machine(0.1, 0.05), 3), 3);
 }
 
 TEST(WidthController, NeverAsksForMoreThanAllowed) {
-  WidthController controller;
+  Lone controller;
   const StepCosts costs = Machine(0.01, 0.01);
   for (int round = 0; round < 100; ++round)
     EXPECT_LE(controller.ChooseDrafts(costs, kMtp, 0, 2), 2);
@@ -60,7 +72,7 @@ TEST(WidthController, NeverAsksForMoreThanAllowed) {
 }
 
 TEST(WidthController, LooksAgainAfterSwitchingOff) {
-  WidthController controller;
+  Lone controller;
   const StepCosts costs = Machine(0.1, 0.05);
   Settle(controller, costs, 0);
   EXPECT_GT(Settle(controller, costs, 15), 5);  // the text became predictable
@@ -72,7 +84,7 @@ TEST(WidthController, LearnsCostsFromItsOwnSteps) {
   for (const double row : {0.03, 3.0}) {
     SCOPED_TRACE(row);
     StepCosts costs;
-    WidthController controller;
+    Lone controller;
     int drafts = -1;
     for (int round = 0; round < 300; ++round) {
       const int chosen = controller.ChooseDrafts(costs, kMtp, 0, kMaxDraftTokens);
@@ -94,9 +106,47 @@ TEST(WidthController, LearnsCostsFromItsOwnSteps) {
 // A shared step is priced as a whole: drafts must not slow the neighbours down by more than they
 // bring.
 TEST(WidthController, PricesTheSharedStep) {
-  WidthController controller;
+  Lone controller;
   EXPECT_EQ(controller.ChooseDrafts(Machine(1.0, 0.1), kMtp, 12, 8), 0);
   EXPECT_GE(controller.ChooseDrafts(Machine(0.01, 0.01), kMtp, 12, 8), 4);
+}
+
+// All of a batch have one width, within each one's limit, for which all of their tokens count.
+TEST(WidthController, ChoosesForTheWholeBatch) {
+  Acceptance good, bad;
+  for (int i = 0; i < 100; ++i) {
+    good.AddRound(8, 8);
+    bad.AddRound(1, 0);
+  }
+  const StepCosts costs = Machine(0.2, 0.05);
+  const WidthCandidate all_good[] = {{&good, 8}, {&good, 8}, {&good, 8}};
+  EXPECT_EQ(WidthController().ChooseDrafts(costs, kMtp, all_good, 0), 8);
+  const WidthCandidate all_bad[] = {{&bad, 8}, {&bad, 8}, {&bad, 8}};
+  EXPECT_EQ(WidthController().ChooseDrafts(costs, kMtp, all_bad, 0), 0);
+  const WidthCandidate short_ones[] = {{&good, 2}, {&good, 3}};
+  EXPECT_EQ(WidthController().ChooseDrafts(costs, kMtp, short_ones, 0), 3);
+}
+
+TEST(WidthController, GivesUpWhereTheHeadCostsMoreThanItBringsAndLooksAgain) {
+  Lone poor;
+  const StepCosts dear = Machine(1.0, 0.5);
+  EXPECT_FALSE(poor.controller.gave_up());
+  Settle(poor, dear, 15);
+  EXPECT_TRUE(poor.controller.gave_up());
+  int looks = 0;
+  for (int i = 0; i < 80; ++i) looks += poor.controller.LooksAgain() ? 1 : 0;
+  EXPECT_EQ(looks, 10);
+  Settle(poor, Machine(0.02, 0.02), 15);
+  EXPECT_FALSE(poor.controller.gave_up());
+}
+
+TEST(Acceptance, StartsLikeOthersAndFollowsItsOwnText) {
+  Acceptance others;
+  for (int i = 0; i < 200; ++i) others.AddRound(1, 0);
+  Acceptance own = Acceptance::LikeThat(others);
+  EXPECT_LT(own.ExpectedTokens(1), 1.05);
+  for (int i = 0; i < 20; ++i) own.AddRound(1, 1);
+  EXPECT_GT(own.ExpectedTokens(1), 1.7);
 }
 
 // One request's drafter must not price another's.
