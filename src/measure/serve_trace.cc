@@ -53,7 +53,7 @@ void Prepend(TraceRequest& request, const std::string& front, bool system) {
   if (!messages.is_array()) return;  // ParseFlipPrompts lets none of these through
   const bool has_system = !messages.empty() && messages.front().value("role", "") == "system";
   if (system && !has_system) {
-    messages.insert(messages.begin(), {{"role", "system"}, {"content", front}});
+    messages.insert(messages.begin(), json({{"role", "system"}, {"content", front}}));
   } else if (!messages.empty() && messages.front().contains("content") &&
              messages.front()["content"].is_string()) {
     messages.front()["content"] = front + between + messages.front()["content"].get<std::string>();

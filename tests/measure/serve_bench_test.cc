@@ -2,6 +2,7 @@
 // events mean. Not sockets (tests/cli/test_bench_serve.py).
 #include "measure/serve_bench.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,12 +28,12 @@ struct World {
   std::vector<double> asked_at;
   std::function<std::string(const std::string& host, const json& body)> answer =
       [](const std::string&, const json& body) {
-        return "to " + body["messages"].back()["content"].get<std::string>();
+        return fmt::format("to {}", body["messages"].back()["content"].get<std::string>());
       };
   std::function<HttpResponse(const json& body)> refuse;  // status 200: not refused
 };
 
-std::string Event(const json& value) { return "data: " + value.dump() + "\n\n"; }
+std::string Event(const json& value) { return fmt::format("data: {}\n\n", value.dump()); }
 
 // Answers take first_s, then token_s for each letter, which is a token.
 class FakeStreams : public HttpStreams {
@@ -100,10 +101,10 @@ class FakeClient : public HttpClient {
     }
     if (!metrics_) return HttpResponse{.status = 404};
     ++looks;
-    return HttpResponse{
-        .status = 200,
-        .body = "vllm:spec_decode_num_draft_tokens_total " + std::to_string(10 * looks) +
-                "\nvllm:spec_decode_num_accepted_tokens_total " + std::to_string(6 * looks) + "\n"};
+    return HttpResponse{.status = 200,
+                        .body = fmt::format("vllm:spec_decode_num_draft_tokens_total {}\n"
+                                            "vllm:spec_decode_num_accepted_tokens_total {}\n",
+                                            10 * looks, 6 * looks)};
   }
 
  private:
@@ -113,7 +114,7 @@ class FakeClient : public HttpClient {
 ServeBenchOptions Options(World& world, bool metrics = false) {
   ServeBenchOptions options = {.arms = {{.name = "one", .url = {.host = "a"}}}};
   options.trace.requests = 12;
-  for (int i = 0; i < 12; ++i) options.prompts.push_back({.text = "p" + std::to_string(i)});
+  for (int i = 0; i < 12; ++i) options.prompts.push_back({.text = fmt::format("p{}", i)});
   options.make_streams = [&world](const HttpUrl& url, const HttpOptions&) {
     return std::make_unique<FakeStreams>(world, url.host);
   };
@@ -219,7 +220,7 @@ TEST(ServeBench, OneOtherLetterIsADifference) {
   World world;
   world.answer = [](const std::string& host, const json& body) {
     const std::string asked = body["messages"].back()["content"];
-    return asked == "p7" && host == "b" ? std::string("to q7") : "to " + asked;
+    return asked == "p7" && host == "b" ? std::string("to q7") : fmt::format("to {}", asked);
   };
   ServeBenchOptions options = Options(world);
   options.arms.push_back({.name = "two", .url = {.host = "b"}});
