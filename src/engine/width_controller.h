@@ -88,7 +88,7 @@ class WidthController {
 
  private:
   static constexpr int kRoundsToGiveUp = 24;
-  static constexpr int64_t kLookEvery = 8;
+  static constexpr int64_t kLookEvery = 16;
 
   int64_t rounds_ = 0;
   int64_t num_looks_ = 0;
