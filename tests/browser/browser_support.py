@@ -42,11 +42,11 @@ def has_serve():
 class ServedModel:
     """`with ServedModel() as server`: the program itself on a free port; server.url."""
 
-    def __init__(self, *arguments):
-        self.arguments = arguments
+    def __init__(self, *arguments, model=MODEL):
+        self.arguments, self.model = arguments, model
 
     def __enter__(self):
-        self.process = subprocess.Popen([BINARY, "serve", "-m", MODEL, "--port", "0", *self.arguments],
+        self.process = subprocess.Popen([BINARY, "serve", "-m", self.model, "--port", "0", *self.arguments],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         seen = []
         for line in self.process.stdout:

@@ -44,7 +44,7 @@ export class Figures {
     this.#speeds.replaceChildren(line(drafting ? "with drafts" : "without", run.tokensPerSecond, drafting ? "drafted" : "decided"));
     if (classic !== null) this.#speeds.append(line("without", classic.tokensPerSecond, "decided"));
     if (ratio !== null) {
-      this.#speeds.append(element("p", {class: "ratio", text: `${ratio.toFixed(2)} times, for the same bytes`}));
+      this.#speeds.append(element("p", {class: ratio > 1 ? "ratio gain" : "ratio", text: `${ratio.toFixed(2)} times, for the same bytes`}));
     }
   }
 
