@@ -5,7 +5,7 @@
   python3 tools/report.py --only speed --pairs 7   one section to standard output, more pairs
   python3 tools/report.py --only flips --update    one section of the file measured again
 
-Sections: speed, limits, exactness, op_parity, chain_parity, flips, targets, acceptance, sampled, quantization. The raw counters of
+Sections: speed, serving, limits, exactness, op_parity, chain_parity, flips, targets, acceptance, sampled, quantization. The raw counters of
 every run are logged in build/report_runs.jsonl. Exit codes: 0 ok, 1 a run failed, 2 usage, 3 outputs that must be equal are not.
 """
 
@@ -24,10 +24,11 @@ import tempfile
 
 import report_bench
 import report_contract
+import report_serve
 from report_figures import (ROOT, ReportError, by_position, find_models, load_prompts, pair_ratios, perplexity, rate,
                             read_machine, shown, spread, table)
 
-SECTIONS = ("speed", "limits", "exactness", "op_parity", "chain_parity", "flips", "targets", "acceptance", "sampled", "quantization")
+SECTIONS = ("speed", "serving", "limits", "exactness", "op_parity", "chain_parity", "flips", "targets", "acceptance", "sampled", "quantization")
 KINDS = ("prose", "chat")
 ARMS = [("mtp", "1"), ("mtp", "2"), ("mtp", "3"), ("mtp", "5"), ("mtp", "auto"), ("ngram", "3")]
 WIDTHS = (8, 6, 5, 4, 3, 2)  # bits
@@ -170,6 +171,9 @@ class Report:
         return [spread(classic, 0), spread(other, 0),
                 spread(pair_ratios(classic, other), 2) if equal else "outputs differ", f"{tokens / steps:.2f}",
                 " ".join(f"{a / t:.2f}" for a, t in by_position(results)) or "-"]
+
+    def serving(self):
+        return report_serve.serving(self)
 
     def limits(self):
         return report_bench.limits(self)

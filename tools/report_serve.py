@@ -1,0 +1,73 @@
+"""The section of tools/report.py about the server: MTP against classic decode at several numbers of clients. Not the report itself.
+
+One server; `verbatim bench serve` sends the same trace to it with and without speculation, by turns in one run, and compares every answer. No states are
+kept between requests, since the arm that comes second would find those of the first.
+"""
+
+import contextlib
+import json
+import re
+import subprocess
+
+from report_contract import stamp, tiny_models
+from report_figures import ReportError, shown, table
+
+CLIENTS = (1, 2, 4, 8, 16)
+ROUNDS = 8  # of both arms, each of them REQUESTS_EACH requests for every client
+REQUESTS_EACH = 2
+TOKENS = 96
+SERVE = ("--port", "0", "--parallel", "16", "--prefix-cache-memory", "0", "--log-level", "error")
+
+
+@contextlib.contextmanager
+def served(binary, model):
+    """The address of a server."""
+    server = subprocess.Popen([str(binary), "serve", "-m", str(model), *SERVE], stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+    try:
+        for line in server.stderr:
+            if match := re.match(r"serving +(\S+) as ", line):
+                yield match[1]
+                return
+        raise ReportError(f"[serve] expected a server, received exit code {server.wait()}")
+    finally:
+        server.terminate()
+        server.wait()
+        server.stderr.close()
+
+
+def bench(report, url, clients):
+    command = ["bench", "serve", url, "--concurrency", clients, "--requests", clients * REQUESTS_EACH * ROUNDS, "--rounds", ROUNDS, "-n", TOKENS,
+               "--set", "temperature=0", "--set", "ignore_eos=true", "--arm", "speculation=off", "-q", "--json"]
+    done = subprocess.run([str(report.program.binary), *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False)
+    if done.returncode == 3:
+        report.program.differences += 1
+    if done.returncode not in (0, 3):
+        raise ReportError(f"[bench serve] expected exit code 0, received {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def serving(report):
+    """Markdown."""
+    text = f"## Server: MTP on against off\n\n{stamp(report)}"
+    text += (f"Server: `verbatim serve -m MODEL {' '.join(SERVE)}`. Per line: `verbatim bench serve URL --concurrency N --requests "
+             f"{REQUESTS_EACH * ROUNDS}N --rounds {ROUNDS} -n {TOKENS} --set temperature=0 --set ignore_eos=true --arm speculation=off`. Both arms take "
+             "turns; every answer of one arm equals that of the other. Client and server share the cores.\n\n")
+    for model in tiny_models(report):
+        rows = []
+        with served(report.program.binary, model) as url:
+            for clients in CLIENTS:
+                report.note(f"serving {shown(model)}, {clients} clients")
+                result = bench(report, url, clients)
+                mtp, off = result["arms"]
+                compared = result["comparison"]
+                ratio = compared["ratios"]["tokens_per_s"] if compared["ratios"] else None
+                rows.append([str(clients), f"{mtp['tokens_per_s']:.0f}", f"{off['tokens_per_s']:.0f}",
+                             f"{ratio:.2f}" if ratio else "outputs differ", f"{mtp['tpot_ms']['p50']:.2f}", f"{off['tpot_ms']['p50']:.2f}",
+                             f"{mtp['ttft_ms']['p50']:.0f}", f"{off['ttft_ms']['p50']:.0f}", f"{mtp['e2e_ms']['p99']:.0f}",
+                             f"{off['e2e_ms']['p99']:.0f}", f"{compared['compared']}", f"{compared['differing']}"])
+        text += f"### {model.name}\n\n" + table(
+            ["clients", "tokens/s MTP", "classic", "ratio", "ms/token p50 MTP", "classic", "first token ms p50 MTP", "classic", "answer ms p99 MTP",
+             "classic", "answers compared", "differing"], rows) + "\n"
+    return text
