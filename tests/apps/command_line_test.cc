@@ -104,6 +104,17 @@ TEST(CommandLineTest, OptionsForVerbs) {
   EXPECT_EQ(ParseCommandLine({"--version"})->verb().verb, Verb::kVersion);
   EXPECT_EQ(ParseCommandLine({"--help"})->verb().verb, Verb::kHelp);
   EXPECT_EQ(ParseCommandLine({"-h"})->verb().verb, Verb::kHelp);
+  // The one verb of two words, and the same in one.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"bench", "serve"}, std::vector<std::string>{"bench-serve"}}) {
+    std::vector<std::string> line = words;
+    line.insert(line.end(), {"http://h", "--rate", "2"});
+    const auto parsed = ParseCommandLine(line);
+    ASSERT_TRUE(parsed.ok());
+    EXPECT_EQ(parsed->verb().verb, Verb::kBenchServe);
+    EXPECT_EQ(parsed->Text("URL"), "http://h");
+  }
+  EXPECT_EQ(ParseCommandLine({"bench", "-m", "serve"})->verb().verb, Verb::kBench);
   // Help comes before completeness.
   EXPECT_TRUE(ParseCommandLine({"quantize", "--help"}).ok());
 }
@@ -111,7 +122,7 @@ TEST(CommandLineTest, OptionsForVerbs) {
 TEST(CommandLineTest, RefusedByName) {
   EXPECT_EQ(ErrorOf({}),
             "[verb] expected generate, chat, score, quantize, inspect, demo, bench, parity, flips, "
-            "receipt, completion, "
+            "receipt, serve, bench-serve, completion, "
             "version or help, received nothing; try verbatim help");
   EXPECT_NE(ErrorOf({"genrate"}).find("try verbatim generate"), std::string::npos);
   EXPECT_EQ(ErrorOf({"generate", "--thread", "2"}),
@@ -149,7 +160,8 @@ TEST(CommandLineTest, OptionsOfOtherProgramsSayWhatToDoInstead) {
   for (const ForeignOption& foreign : AllForeignOptions()) {
     for (const std::string_view spelling : foreign.spellings) {
       for (const OptionSpec& option : AllOptions()) {
-        if (option.positional) continue;
+        // What only the server has is another program's everywhere else.
+        if (option.positional || option.verbs == std::vector<Verb>{Verb::kServe}) continue;
         EXPECT_NE(spelling.substr(2), option.name);
         EXPECT_FALSE(spelling.size() == 2 && spelling[1] == option.letter) << spelling;
         EXPECT_EQ(std::ranges::count(option.aliases, spelling.substr(2)), 0) << spelling;

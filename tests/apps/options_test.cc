@@ -18,7 +18,7 @@ TEST(OptionsTest, VerbsStandInTheOrderOfTheirEnumeration) {
     EXPECT_EQ(FindVerb(verb.name), &verb);
     EXPECT_FALSE(verb.examples.empty()) << verb.name;
   }
-  EXPECT_EQ(FindVerb("serve"), nullptr);
+  EXPECT_EQ(FindVerb("server"), nullptr);
 }
 
 TEST(OptionsTest, NoVerbHasTheSameSpellingTwice) {
