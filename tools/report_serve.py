@@ -10,7 +10,7 @@ import re
 import subprocess
 
 from report_contract import stamp, tiny_models
-from report_figures import ReportError, shown, table
+from report_figures import ROOT, ReportError, table
 
 CLIENTS = (1, 2, 4, 8, 16)
 ROUNDS = 8  # of both arms, each of them REQUESTS_EACH requests for every client
@@ -22,7 +22,7 @@ SERVE = ("--port", "0", "--parallel", "16", "--prefix-cache-memory", "0", "--log
 @contextlib.contextmanager
 def served(binary, model):
     """The address of a server."""
-    server = subprocess.Popen([str(binary), "serve", "-m", str(model), *SERVE], stdin=subprocess.DEVNULL,
+    server = subprocess.Popen([str(binary), "serve", "-m", model, *SERVE], cwd=ROOT, stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True)
     try:
         for line in server.stderr:
@@ -58,7 +58,7 @@ def serving(report):
         rows = []
         with served(report.program.binary, model) as url:
             for clients in CLIENTS:
-                report.note(f"serving {shown(model)}, {clients} clients")
+                report.note(f"serving {model}, {clients} clients")
                 result = bench(report, url, clients)
                 mtp, off = result["arms"]
                 compared = result["comparison"]
@@ -67,7 +67,7 @@ def serving(report):
                              f"{ratio:.2f}" if ratio else "outputs differ", f"{mtp['tpot_ms']['p50']:.2f}", f"{off['tpot_ms']['p50']:.2f}",
                              f"{mtp['ttft_ms']['p50']:.0f}", f"{off['ttft_ms']['p50']:.0f}", f"{mtp['e2e_ms']['p99']:.0f}",
                              f"{off['e2e_ms']['p99']:.0f}", f"{compared['compared']}", f"{compared['differing']}"])
-        text += f"### {model.name}\n\n" + table(
+        text += f"### {model}\n\n" + table(
             ["clients", "tokens/s MTP", "classic", "ratio", "ms/token p50 MTP", "classic", "first token ms p50 MTP", "classic", "answer ms p99 MTP",
              "classic", "answers compared", "differing"], rows) + "\n"
     return text

@@ -209,9 +209,10 @@ void Engine::Impl::StartDrafting(RunningSequence& sequence) {
   const SpeculationKind kind = sequence.drafter();
   if (kind == SpeculationKind::kOff || !sequence.request().speculation.automatic) return;
   sequence.StartAcceptance(shared_acceptance[static_cast<size_t>(kind)]);
-  WidthController& width = PaceOf(running.size() + 1).width;
+  const size_t num_sequences = running.size() + 1;
+  WidthController& width = PaceOf(num_sequences).width;
   if (kind == SpeculationKind::kMtp && MayStopDrafting(sequence) && width.gave_up() &&
-      !width.LooksAgain()) {
+      !width.LooksAgain(num_sequences)) {
     sequence.StopDrafting();
   }
 }

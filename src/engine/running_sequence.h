@@ -86,8 +86,9 @@ class RunningSequence {
   void StopDrafting() { drafting_ = false; }
   const Acceptance& acceptance() const { return acceptance_; }
   void StartAcceptance(const Acceptance& others) { acceptance_ = Acceptance::LikeThat(others); }
-  int num_tested() const { return num_tested_; }  // drafts of the last step
-  void SetNumDrafts(int count);                   // `drafts` now holds that many for the next block
+  int num_tested() const { return num_tested_; }                     // drafts of the last step
+  int64_t num_rounds() const { return result_.speculation.rounds; }  // decode steps so far
+  void SetNumDrafts(int count);  // `drafts` now holds that many for the next block
   // The next block has no room for more than that many.
   void CutDrafts(int most) { num_drafts = std::min(num_drafts, most); }
 

@@ -276,10 +276,12 @@ void Engine::Impl::ChooseWidths(SpeculationKind kind) {
     }
   }
   // A sequence alone keeps its head: its text may become predictable. In a batch, others will see.
-  if (kind != SpeculationKind::kMtp || !pace().width.gave_up() || candidates.size() < 2) return;
+  constexpr int64_t kRoundsOfALook = 8;
+  if (kind != SpeculationKind::kMtp || !pace().width.gave_up() || plan->planned().size() < 2)
+    return;
   for (size_t i = 0; i < jobs.size(); ++i) {
     RunningSequence& sequence = *job_sequences[i];
-    if (!MayStopDrafting(sequence)) continue;
+    if (!MayStopDrafting(sequence) || sequence.num_rounds() < kRoundsOfALook) continue;
     sequence.StopDrafting();
     jobs[i].max_drafts = 0;
   }

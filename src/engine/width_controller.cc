@@ -14,7 +14,8 @@ constexpr double kKeep = 1.0 - 1.0 / 30;
 constexpr int64_t kProbeEveryRounds = 16;
 // Where nothing is known yet: what most models were trained to draft well.
 constexpr int kFirstDrafts = 3;
-// Prompts cost the head a pass of their own, and so does looking again: less gain than that is none.
+// Prompts cost the head a pass of their own, and so does looking again: less gain than that is
+// none.
 constexpr double kLeastGain = 1.1;
 // How many steps of evidence one unit of variance in x must bring to outweigh the prior slope.
 constexpr double kPriorWeight = 0.5;

@@ -83,15 +83,18 @@ class WidthController {
   // Whether drafting has made the batch slower than classic decode for some time, the head's own
   // pass included: then who begins had better do without.
   bool gave_up() const { return rounds_without_gain_ >= kRoundsToGiveUp; }
-  // Of sequences that could draft: whether the next one should, to see whether it pays again.
-  bool LooksAgain() { return ++num_looks_ % kLookEvery == 0; }
+  // Of sequences that could draft: whether the next one should, to see whether it pays again. All
+  // of a batch wait for one that drafts, so that a large batch looks less often.
+  bool LooksAgain(size_t num_sequences) {
+    return ++num_starts_ % (kLookEvery * static_cast<int64_t>(num_sequences)) == 0;
+  }
 
  private:
   static constexpr int kRoundsToGiveUp = 24;
   static constexpr int64_t kLookEvery = 16;
 
   int64_t rounds_ = 0;
-  int64_t num_looks_ = 0;
+  int64_t num_starts_ = 0;
   int rounds_without_gain_ = 0;
 };
 

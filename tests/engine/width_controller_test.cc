@@ -134,7 +134,7 @@ TEST(WidthController, GivesUpWhereTheHeadCostsMoreThanItBringsAndLooksAgain) {
   Settle(poor, dear, 15);
   EXPECT_TRUE(poor.controller.gave_up());
   int looks = 0;
-  for (int i = 0; i < 80; ++i) looks += poor.controller.LooksAgain() ? 1 : 0;
+  for (int i = 0; i < 80; ++i) looks += poor.controller.LooksAgain(1) ? 1 : 0;
   EXPECT_EQ(looks, 5);
   Settle(poor, Machine(0.02, 0.02), 15);
   EXPECT_FALSE(poor.controller.gave_up());
