@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,13 +18,27 @@ from support import BINARY, NANO, SOURCE, WAIT, environment  # noqa: E402,F401
 START_S = WAIT
 
 
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP to a Unix socket."""
+
+    def __init__(self, path, timeout=WAIT):
+        super().__init__("localhost", timeout=timeout)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
 class Server:
-    """Context manager; `arguments` follow `serve -m MODEL --port 0`."""
+    """Context manager; `arguments` follow `serve -m MODEL --port 0`, without `-m` for no model, and without a port where
+    it is None or there is a Unix socket."""
 
     def __init__(self, *arguments, model=NANO, binary=BINARY, port=0, env=None, **popen):
         self.process = subprocess.Popen(
-            [binary, "serve", "-m", str(model), *([] if "--unix-socket" in arguments else ["--port", str(port)]),
-             *map(str, arguments)],
+            [binary, "serve", *(["-m", str(model)] if model else []),
+             *([] if "--unix-socket" in arguments or port is None else ["--port", str(port)]), *map(str, arguments)],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(**(env or {})),
             **popen)
         self.lines, self._has_line = [], threading.Condition()
@@ -84,6 +99,8 @@ class Server:
         return self.process.wait(WAIT)
 
     def connect(self):
+        if self.address.startswith("unix:"):
+            return UnixConnection(self.address.removeprefix("unix:"))
         return http.client.HTTPConnection(self.host, self.port, timeout=WAIT)
 
     def request(self, method, path, body=None, headers=None):
@@ -124,6 +141,11 @@ class Server:
         finally:
             connection.close()
 
+    def resident_bytes(self):
+        """What of the process is in memory."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1))
+
     def metrics(self):
         """name -> sum over labels."""
         sums = {}
@@ -137,8 +159,8 @@ class Server:
 
 def refused(*arguments, model=NANO, binary=BINARY):
     """The finished process of a server that must not start."""
-    return subprocess.run([binary, "serve", "-m", str(model), *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, env=environment(), timeout=WAIT)
+    return subprocess.run([binary, "serve", *(["-m", str(model)] if model else []), *map(str, arguments)],
+                          stdin=subprocess.DEVNULL, capture_output=True, env=environment(), timeout=WAIT)
 
 
 def least_kv_memory(*arguments, model=NANO):
