@@ -84,6 +84,7 @@ std::optional<ApiError> AnswerJob::Prepare() {
                               .model = context_.model_name,
                               .system_fingerprint = context_.system_fingerprint,
                               .prompt_tokens = plan_.prompt_tokens});
+  beginning_ = writer_->Begin();
   choices_.resize(plan_.requests.size());
   for (Choice& choice : choices_) {
     choice.in_reasoning = plan_.starts_in_reasoning;
@@ -236,7 +237,7 @@ void AnswerJob::Send(std::string bytes) {
     exchange_->Start(200, {{"Content-Type", std::string(writer_->content_type())},
                            {"Cache-Control", "no-cache"},
                            {"X-Accel-Buffering", "no"}});
-    bytes.insert(0, writer_->Begin());
+    bytes.insert(0, std::exchange(beginning_, {}));
   }
   if (!bytes.empty() && !exchange_->Write(std::move(bytes))) CancelAll();
 }
@@ -249,7 +250,6 @@ std::string AnswerJob::ReceiptOf(const Request& request, const Result& result) c
 void AnswerJob::TakeEnd(End end) {
   Choice& choice = choices_[end.choice];
   const Request& request = plan_.requests[end.choice];
-  choice.ended = true;
   ++num_ended_;
   if (!end.result.ok()) {
     Fail(ToApiError(end.result.status()));

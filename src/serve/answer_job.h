@@ -61,7 +61,6 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
     std::unique_ptr<AnswerParser> parser;  // null: the text is content
     bool in_reasoning = false;
     bool called_tools = false;
-    bool ended = false;
     int64_t reasoning_tokens = 0;
     std::optional<Clock::time_point> last_token;
   };
@@ -104,6 +103,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   int num_ended_ = 0;
   bool streaming_ = false;  // the response has begun
   bool done_ = false;       // nothing more is to be sent
+  std::string beginning_;   // of a streamed answer, sent with its first event
   std::string body_;        // of a whole answer
   int64_t num_tokens_ = 0;
 
