@@ -134,10 +134,10 @@ std::vector<Ratio> Ratios(const ServeReport& report) {
 }
 
 PageTable RatioTable(const ServeReport& report) {
-  PageTable table = {
-      .title = "Compared, over equal answers",
-      .header = {"what", report.arms[0].name, report.arms[1].name, "first over second, above 1: first is better"},
-      .rows = {}};
+  PageTable table = {.title = "Compared, over equal answers",
+                     .header = {"what", report.arms[0].name, report.arms[1].name,
+                                "first over second, above 1: first is better"},
+                     .rows = {}};
   for (const Ratio& ratio : Ratios(report)) {
     if (!ratio.known()) continue;
     table.rows.push_back({std::string(ratio.name), Digits(ratio.first), Digits(ratio.second),

@@ -2,6 +2,7 @@
 import {Attribution} from "./attribution.js";
 import {element} from "./dom.js";
 import {Figures} from "./figures.js";
+import {perFrame} from "./frames.js";
 import {compareRuns, speedup} from "./proof.js";
 import {ProofView} from "./proof_view.js";
 import {Run} from "./run.js";
@@ -26,6 +27,7 @@ export class Answer {
   #content;
   #readout = element("div", {class: "readout", role: "status"}, legend());
   #notice = element("p", {class: "hint notice"});
+  #showFigures = perFrame(() => this.root.getAttribute("aria-busy") === "true" && this.#figures.show(this.run, null, null));
   #prove;
   #receipt;
 
@@ -59,7 +61,7 @@ export class Answer {
       if (channel === "reasoning") this.#thinkingBox.hidden = false;
       for (const piece of this.#attribution.take(channel, text)) view.append(piece);
     }
-    this.#figures.show(this.run, null, null);
+    this.#showFigures();
   }
 
   end() {

@@ -3,6 +3,7 @@ import {Answer, failureWords} from "./answer.js";
 import {askOnce, askStream, ServerError} from "./api.js";
 import {showHealth, showModel} from "./contract.js";
 import {byId, element} from "./dom.js";
+import {perFrame} from "./frames.js";
 import {isClassic, makeBody, otherArm, receiptBody} from "./request.js";
 import {Run} from "./run.js";
 import {Settings} from "./settings.js";
@@ -26,12 +27,10 @@ function say(words) {
   byId("status").textContent = words;
 }
 
-function followEnd(work) {
-  const page = document.scrollingElement;
-  const near = page.scrollHeight - page.scrollTop - innerHeight < NEAR_END_PX;
-  work();
-  if (near) page.scrollTop = page.scrollHeight;
-}
+let atEnd = true;  // of the page, as last scrolled
+const followEnd = perFrame(() => {
+  if (atEnd) document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight;
+});
 
 function growPrompt() {
   prompt.style.height = "auto";
@@ -69,12 +68,17 @@ async function send(text) {
   answers.push(answer);
   const question = element("p", {class: "question"}, element("span", {class: "hidden", text: "You: "}), text);
   conversation.append(question, answer.root);
-  document.scrollingElement.scrollTop = document.scrollingElement.scrollHeight;
+  atEnd = true;
+  followEnd();
   say("The answer is being written.");
   await occupied(async (signal) => {
     try {
-      for await (const chunk of askStream(answer.body, {key: settings.key, signal})) followEnd(() => answer.take(chunk));
-      followEnd(() => answer.end());
+      for await (const chunk of askStream(answer.body, {key: settings.key, signal})) {
+        answer.take(chunk);
+        followEnd();
+      }
+      answer.end();
+      followEnd();
       say(`The answer is complete: ${answer.run.tokens.length} tokens.`);
     } catch (error) {
       if (signal.aborted) {
@@ -169,6 +173,10 @@ byId("composer").addEventListener("submit", (event) => {
   growPrompt();
   send(text);
 });
+addEventListener("scroll", () => {
+  const page = document.scrollingElement;
+  atEnd = page.scrollHeight - page.scrollTop - innerHeight < NEAR_END_PX;
+}, {passive: true});
 prompt.addEventListener("input", growPrompt);
 prompt.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

@@ -45,12 +45,14 @@ function verdict(result) {
 }
 
 export class ProofView {
+  #progress = element("p", {class: "hint"});
   root = element("section", {class: "proof", "aria-label": "Proof", hidden: true});
 
   showProgress(done, total, classic) {
     this.root.hidden = false;
     const how = classic ? "one token at a time" : "with drafts";
-    this.root.replaceChildren(element("p", {class: "hint", text: `Running it again, ${how}: ${done} of ${total}`}));
+    this.#progress.textContent = `Running it again, ${how}: ${done} of ${total}`;
+    if (!this.#progress.isConnected) this.root.replaceChildren(this.#progress);
   }
 
   show(drafted, classic, result) {
