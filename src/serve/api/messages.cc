@@ -113,6 +113,12 @@ void ReadMessageList(const FieldReader& body, const ApiLimits& limits, AnswerReq
   }
 }
 
+// Its format is a constraint; its effort says nothing about thinking, which has a field of its own.
+void ReadOutputConfig(const FieldReader& body) {
+  constexpr std::array<std::string_view, 5> kEfforts = {"low", "medium", "high", "xhigh", "max"};
+  if (const auto config = body.Object("output_config")) config->Word("effort", kEfforts);
+}
+
 }  // namespace
 
 ParsedRequest ParseMessages(const Json& body, const ApiLimits& limits) {
@@ -129,6 +135,7 @@ ParsedRequest ParseMessages(const Json& body, const ApiLimits& limits) {
   reader.Missing("max_tokens", "an integer of at least 1");
   ReadMaxTokens(reader, {"max_tokens"}, limits, request);
   ReadStop(reader, "stop_sequences", limits, request);
+  ReadOutputConfig(reader);
   ReadThinking(reader, request);
   ReadTools(reader, ToolForm::kMessages, limits, request);
   ReadConstraint(reader, request);

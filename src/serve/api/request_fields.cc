@@ -16,6 +16,9 @@ constexpr std::array<std::string_view, 7> kEfforts = {"none", "minimal", "low", 
                                                       "high", "xhigh",   "max"};
 constexpr size_t kFirstThinkingEffort = 2;
 constexpr std::array<std::string_view, 3> kThinkingTypes = {"disabled", "enabled", "adaptive"};
+constexpr std::array<std::string_view, 4> kContracts = {"exact", "strict", "greedy", "off"};
+constexpr std::array kModes = {ContractMode::kExact, ContractMode::kStrict, ContractMode::kGreedy,
+                               ContractMode::kOff};
 constexpr std::array<std::string_view, 4> kSpeculations = {"off", "mtp", "ngram", "replay"};
 constexpr std::array kSpeculationKinds = {SpeculationKind::kOff, SpeculationKind::kMtp,
                                           SpeculationKind::kNgram, SpeculationKind::kReplay};
@@ -77,7 +80,9 @@ void ReadMaxTokens(const FieldReader& body, std::initializer_list<std::string_vi
 
 void ReadStop(const FieldReader& body, std::string_view key, const ApiLimits& limits,
               AnswerRequest& request) {
-  request.stop = body.Texts(key, static_cast<size_t>(limits.max_stop), limits.max_stop_bytes, true);
+  const bool single = request.api != Api::kMessages;  // Anthropic's is a list
+  request.stop =
+      body.Texts(key, static_cast<size_t>(limits.max_stop), limits.max_stop_bytes, single);
 }
 
 void ReadDelivery(const FieldReader& body, AnswerRequest& request) {
@@ -120,12 +125,7 @@ void ReadThinking(const FieldReader& body, AnswerRequest& request) {
 }
 
 void ReadExtensions(const FieldReader& body, const ApiLimits& limits, AnswerRequest& request) {
-  if (const auto name = body.String("contract")) {
-    request.contract = ParseContractMode(*name);
-    if (!request.contract) {
-      body.Fault("contract", R"("exact", "strict", "greedy" or "off")");
-    }
-  }
+  if (const auto mode = body.Word("contract", kContracts)) request.contract = kModes[*mode];
   request.receipt = body.Bool("receipt").value_or(false);
   request.logits_digest = body.Bool("logits_digest").value_or(false);
   request.token_details = body.Bool("token_details").value_or(false);

@@ -31,8 +31,9 @@ class ResponsesWriter final : public WriterBase {
   std::string Begin() override {
     if (!stream_) return {};
     const Json response = ResponseJson("in_progress");
-    return Event("response.created", {{"response", response}}) +
-           Event("response.in_progress", {{"response", response}});
+    std::string out = Event("response.created", {{"response", response}});
+    out += Event("response.in_progress", {{"response", response}});  // behind: they are numbered
+    return out;
   }
 
   std::string Part(const AnswerPart& part) override {
