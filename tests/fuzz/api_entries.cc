@@ -17,7 +17,8 @@ using serve::ApiError;
 using serve::Json;
 
 void CheckRefusal(const ApiError& error) {
-  CheckFault(Status(StatusCode::kInvalidArgument, error.message));
+  const Status status(StatusCode::kInvalidArgument, error.message);
+  CheckFault(status);
   VERBATIM_CHECK(error.status == 400);
   VERBATIM_CHECK(error.message.size() < 2048);
   for (const serve::Api api : {serve::Api::kChatCompletions, serve::Api::kMessages}) {

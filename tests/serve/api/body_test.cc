@@ -47,7 +47,11 @@ TEST(Body, RefusesInvalidUtf8) {
 
 TEST(Body, LimitsDepth) {
   ApiLimits limits = TestLimits();
-  const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  const auto nested = [](int depth) {
+    std::string text(depth, '[');
+    text.append(depth, ']');
+    return text;
+  };
   EXPECT_TRUE(std::holds_alternative<Json>(ParseBody(nested(limits.max_json_depth), limits)));
   ExpectBadBody(nested(limits.max_json_depth + 1), "nested");
   ExpectBadBody(std::string(5'000'000, '['), "nested");
