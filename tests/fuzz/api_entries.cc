@@ -17,8 +17,7 @@ using serve::ApiError;
 using serve::Json;
 
 void CheckRefusal(const ApiError& error) {
-  const Status status(StatusCode::kInvalidArgument, error.message);
-  CheckFault(status);
+  CheckFaultText(error.message);
   VERBATIM_CHECK(error.status == 400);
   VERBATIM_CHECK(error.message.size() < 2048);
   for (const serve::Api api : {serve::Api::kChatCompletions, serve::Api::kMessages}) {

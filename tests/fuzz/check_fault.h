@@ -4,18 +4,23 @@
 #define VERBATIM_TESTS_FUZZ_CHECK_FAULT_H_
 
 #include <string>
+#include <string_view>
 
 #include "base/check.h"
 #include "verbatim/status.h"
 
 namespace verbatim::fuzz {
 
+inline void CheckFaultText(std::string_view text) {
+  VERBATIM_CHECK(text.starts_with("["));
+  VERBATIM_CHECK(text.find("] expected ") != text.npos);
+  VERBATIM_CHECK(text.find(", received ") != text.npos);
+  VERBATIM_CHECK(text.find_first_of("\n\r\x1b") == text.npos);
+}
+
 inline void CheckFault(const Status& status) {
   VERBATIM_CHECK(!status.ok());
-  VERBATIM_CHECK(status.message().starts_with("["));
-  VERBATIM_CHECK(status.message().find("] expected ") != std::string::npos);
-  VERBATIM_CHECK(status.message().find(", received ") != std::string::npos);
-  VERBATIM_CHECK(status.message().find_first_of("\n\r\x1b") == std::string::npos);
+  CheckFaultText(status.message());
 }
 
 }  // namespace verbatim::fuzz

@@ -1,4 +1,6 @@
 // Any bytes as a body: one JSON value within its limits, or an error.
+#include <fmt/format.h>
+
 #include "tests/serve/api/parse_support.h"
 
 namespace verbatim::serve::testing {
@@ -68,7 +70,7 @@ TEST(Body, LimitsValues) {
 
 TEST(Body, LimitsTheTimeThatKeysTake) {
   std::string text = "{";
-  for (int i = 0; i < 100'000; ++i) text += "\"" + std::to_string(i) + "\":0,";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("\"{}\":0,", i);
   ExpectBadBody(text + "\"a\":0}", "keys");
 }
 
