@@ -3,6 +3,7 @@
 import json
 import pathlib
 import random
+import re
 import tempfile
 import unittest
 
@@ -117,6 +118,22 @@ class GenerateTest(unittest.TestCase):
         self.assertEqual((result["finish_reason"], result["matched_stop"]), ("stop", stop))
         streamed = run(*BASE, "--stop", stop, "--spec", "mtp")
         self.assertEqual(streamed.stdout.decode(), result["text"])
+
+    def test_constraints_hold_whoever_drafts(self):
+        schema = '{"type": "object", "properties": {"n": {"type": "integer", "maximum": 99}}, "required": ["n"], "additionalProperties": false}'
+        with tempfile.TemporaryDirectory() as folder:
+            file, grammar = pathlib.Path(folder, "schema.json"), pathlib.Path(folder, "grammar.lark")
+            file.write_text(schema)
+            grammar.write_text('start: ("ab" | "c")+ "!"')
+            for option, value, matches in (("--json-schema", schema, lambda text: set(json.loads(text)) == {"n"}),
+                                           ("--json-schema-file", file, lambda text: set(json.loads(text)) == {"n"}),
+                                           ("--regex", "[a-f]{9}", lambda text: re.fullmatch("[a-f]{9}", text)),
+                                           ("--grammar-file", grammar, lambda text: re.match("(ab|c)+", text))):
+                answers = [run_json("generate", "-m", NANO, "-p", PROMPT, "-n", "60", option, value, *spec)
+                           for spec in (("--spec", "off"), ("--spec", "mtp", "--draft-tokens", "7"), ("--spec", "wrong"), ("--spec", "ngram"))]
+                self.assertTrue(matches(answers[0]["text"]), answers[0]["text"])
+                self.assertEqual({(a["text"], a["logits_sha256"], tuple(a["token_ids"])) for a in answers},
+                                 {(answers[0]["text"], answers[0]["logits_sha256"], tuple(answers[0]["token_ids"]))})
 
     def test_strict_is_no_downgrade(self):
         done = run("generate", "-m", NANO, "-p", PROMPT, "-n", "1", "--contract", "strict")

@@ -48,6 +48,10 @@ BAD = {
         "--generation-config": [(*PROMPTED, "--generation-config", "maybe")],
         "--receipt": [(*PROMPTED, "--receipt", ""), (*PROMPTED, "--receipt=")],
         "--draft-noise": [(*PROMPTED, "--spec", "mtp", "--draft-noise", "loud"), (*PROMPTED, "--draft-noise", "off")],
+        "--json-schema": [(*PROMPTED, "--json-schema", ""), (*PROMPTED, "--receipt", "/tmp/never", "--json-schema", "{}")],
+        "--json-schema-file": [(*PROMPTED, "--json-schema-file", "")],
+        "--regex": [(*PROMPTED, "--regex", ""), (*PROMPTED, "--json-schema", "{}", "--regex", "a")],
+        "--grammar-file": [(*PROMPTED, "--grammar-file", ""), (*PROMPTED, "--regex", "a", "--grammar-file", "/dev/null")],
         "-hf": [("-hf", "Qwen/Qwen3.5-0.8B"), (*PROMPTED, "-hf", "x")],
         "-ngl": [(*PROMPTED, "-ngl", "99")],
         "-ctk": [(*PROMPTED, "-ctk", "f16")],
@@ -142,7 +146,8 @@ class UsageTest(unittest.TestCase):
 
     def test_what_only_the_engine_can_refuse(self):
         for arguments in (("--ids", "1024"), ("-p", "x", "--logit-bias", "1024:1"), ("-p", "x", "--ban-ids", "1024"),
-                          ("-p", "x", "--logit-bias", "3:1", "--logit-bias", "3:2"), ("-p", "x", "--ban", "x" * 257)):
+                          ("-p", "x", "--logit-bias", "3:1", "--logit-bias", "3:2"), ("-p", "x", "--ban", "x" * 257),
+                          ("-p", "x", "--json-schema", "{"), ("-p", "x", "--json-schema", '{"type": 3}'), ("-p", "x", "--regex", "(")):
             done = run("generate", "-m", NANO, "-q", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertRegex(done.stderr.decode(), SENTENCE)
