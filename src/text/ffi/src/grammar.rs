@@ -60,7 +60,9 @@ fn parser_limits() -> ParserLimits {
         // hundredth of it.
         step_lexer_fuel: 200_000,
         step_max_items: 50_000,
-        max_items_in_row: 2000,
+        // An ambiguous grammar's row has items as the text has tokens, and a token then costs their
+        // square: 50 ms at this limit, seconds at the crate's own of 2,000. JSON schemas take below 100.
+        max_items_in_row: 500,
         // At 1 to 2 KiB each up to 64 MiB a request; a large schema visits a few thousand.
         max_lexer_states: 32_768 / SCALE,
         max_grammar_size: 500_000 / SCALE,
@@ -206,23 +208,23 @@ fn top_level(kind: i32, text: &str) -> Outcome<TopLevelGrammar> {
             }
             Ok(TopLevelGrammar::from_json_schema(schema))
         }
-        REGEX => Ok(TopLevelGrammar::from_regex(without_anchors(text))),
+        REGEX => Ok(TopLevelGrammar::from_regex(text)),
         LARK => Ok(TopLevelGrammar::from_lark(text.to_string())),
         _ => Err(invalid(format!("constraint kind {kind}"))),
     }
 }
 
-/// The whole output must match, so that a leading ^ and a trailing $ say nothing; the crate knows
-/// neither.
-fn without_anchors(regex: &str) -> &str {
-    let regex = regex.strip_prefix('^').unwrap_or(regex);
-    let Some(inner) = regex.strip_suffix('$') else { return regex };
-    let backslashes = inner.bytes().rev().take_while(|byte| *byte == b'\\').count();
-    if backslashes % 2 == 0 {
-        inner
-    } else {
-        regex
-    }
+/// Whether a rule of a Lark grammar has the attribute temperature=, of which the crate keeps no record
+/// for terminals.
+fn sets_temperature(text: &str) -> bool {
+    text.lines().any(|line| match line.split_once('[') {
+        Some((name, rest)) => {
+            let is_name = |c: char| c.is_alphanumeric() || "_?! ".contains(c);
+            let attributes = rest.split(']').next().unwrap_or_default();
+            name.chars().all(is_name) && attributes.contains("temperature")
+        }
+        None => false,
+    })
 }
 
 pub fn compile(shared: Arc<Shared>, kind: i32, text: &str) -> Outcome<VtfGrammar> {
@@ -235,7 +237,7 @@ pub fn compile(shared: Arc<Shared>, kind: i32, text: &str) -> Outcome<VtfGrammar
     for (there, name) in [
         (spec.has_stop, "stop="),
         (spec.has_max_tokens, "max_tokens="),
-        (spec.has_temperature, "temperature="),
+        (spec.has_temperature || kind == LARK && sets_temperature(text), "temperature="),
     ] {
         if there {
             return Err(invalid(format!("the attribute {name}, which is not supported")));
@@ -356,12 +358,16 @@ impl VtfGrammar {
         let left = self.tokens.len() - num_tokens;
         // A special token's text in the grammar need not be as long as the token: the parser's own
         // rollback counts bytes. Nor can it leave an error, such as that of a limit behind drafts.
-        let spec = self.parser.parser.grammar().lexer_spec();
-        if spec.special_token_rx.is_some() || self.parser.rollback(num_tokens).is_err() {
+        if self.names_tokens() || self.parser.rollback(num_tokens).is_err() {
             return self.replay(left);
         }
         self.tokens.truncate(left);
         self.settle()
+    }
+
+    /// Whether the grammar has tokens by their names or ids.
+    fn names_tokens(&self) -> bool {
+        self.parser.parser.grammar().lexer_spec().special_token_rx.is_some()
     }
 
     /// Starts afresh and goes to behind the first `num_tokens` tokens.
