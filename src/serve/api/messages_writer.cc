@@ -53,7 +53,7 @@ class MessagesWriter final : public WriterBase {
     event["delta"] = {{"stop_reason", StopReason()}, {"stop_sequence", StopReasonJson(End0())}};
     event["usage"] = UsageJson();
     AddExtensions(event);
-    return Event("message_delta", std::move(event)) + Event("message_stop", Json::object());
+    return Event("message_delta", event) + Event("message_stop", Json::object());
   }
 
   std::string Fail(const ApiError& error) override {
@@ -62,7 +62,7 @@ class MessagesWriter final : public WriterBase {
   }
 
  private:
-  static std::string Event(std::string_view type, Json fields) {
+  static std::string Event(std::string_view type, const Json& fields) {
     Json event;
     event["type"] = type;
     event.update(fields);
@@ -165,7 +165,7 @@ class MessagesWriter final : public WriterBase {
       event["verbatim"]["tokens"] = std::move(tokens_);
       tokens_ = Json::array();
     }
-    return Event("content_block_delta", std::move(event));
+    return Event("content_block_delta", event);
   }
 
   void Close(std::string& out) {

@@ -135,9 +135,9 @@ void ReadLogprobs(const FieldReader& body, const ApiLimits& limits, AnswerReques
 
 // What the response object repeats of its request.
 Json Echoed(const Json& body, const AnswerRequest& request) {
-  const auto given = [&](const char* key, Json absent) {
+  const auto given = [&](const char* key, const Json& absent) {
     const auto found = body.find(key);
-    return found == body.end() || found->is_null() ? std::move(absent) : *found;
+    return found == body.end() || found->is_null() ? absent : *found;
   };
   Json echoed;
   echoed["instructions"] = given("instructions", nullptr);

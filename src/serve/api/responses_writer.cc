@@ -80,7 +80,7 @@ class ResponsesWriter final : public WriterBase {
  private:
   bool Incomplete() const { return End0().finish_reason == FinishReason::kLength; }
 
-  std::string Event(std::string_view type, Json fields) {
+  std::string Event(std::string_view type, const Json& fields) {
     Json event;
     event["type"] = type;
     event["sequence_number"] = sequence_number_++;
@@ -89,12 +89,12 @@ class ResponsesWriter final : public WriterBase {
   }
 
   // Of the open item, which is the last one.
-  std::string ItemEvent(std::string_view type, Json fields) {
+  std::string ItemEvent(std::string_view type, const Json& fields) {
     const size_t index = items_.size() - 1;
     Json all = {{"item_id", ItemId(index)}, {"output_index", index}};
     if (items_.back().kind != Kind::kToolCall) all["content_index"] = 0;
     all.update(fields);
-    return Event(type, std::move(all));
+    return Event(type, all);
   }
 
   std::string ItemId(size_t index) const {
@@ -190,7 +190,7 @@ class ResponsesWriter final : public WriterBase {
         fields["verbatim"]["tokens"] = std::move(pending_tokens_);
         pending_tokens_ = Json::array();
       }
-      out += ItemEvent(type, std::move(fields));
+      out += ItemEvent(type, fields);
     }
     item.text += pending_text_;
     for (Json& logprob : pending_logprobs_) item.logprobs.push_back(std::move(logprob));
