@@ -39,7 +39,7 @@ Status AddValue(const OptionSpec& option, const std::string& where, const toml::
   }
   const auto text = TextOf(node);
   if (!text) return BadValue(where, fmt::format("a text or number {}", option.value_name), node);
-  const Status status = line.Add(option, *text);
+  Status status = line.Add(option, *text);
   if (status.ok()) return status;
   return {status.code(), fmt::format("[{}] {}", where, status.message())};
 }

@@ -140,10 +140,11 @@ void Engine::Impl::Admit() {
   while (!waiting.empty() && has_room()) {
     WaitingRequest& next = waiting.front();
     if (IsBeingComputed(next.request)) return;
-    Expected<std::unique_ptr<RunningSequence>> made = OutOfMemory(next.request);
+    Expected<std::unique_ptr<RunningSequence>> made = std::unique_ptr<RunningSequence>();
     try {
       made = MakeSequence(next);
     } catch (const std::bad_alloc&) {
+      made = OutOfMemory(next.request);
     }
     if (made.ok()) {
       StartDrafting(**made);

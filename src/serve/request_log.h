@@ -11,7 +11,7 @@
 #include "verbatim/status.h"
 
 namespace spdlog {
-class logger;
+class logger;  // NOLINT(readability-identifier-naming): spdlog's name
 }
 
 namespace verbatim::serve {

@@ -35,10 +35,10 @@ struct ServerMetrics::Families {
   prometheus::Registry registry;
   prometheus::Labels labels;
 
-  Counter& MakeCounter(const char* name, const char* help, prometheus::Labels more = {}) {
+  Counter& MakeCounter(const char* name, const char* help, const prometheus::Labels& more = {}) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add(With(more));
   }
-  Gauge& MakeGauge(const char* name, const char* help, prometheus::Labels more = {}) {
+  Gauge& MakeGauge(const char* name, const char* help, const prometheus::Labels& more = {}) {
     return prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add(With(more));
   }
   Histogram& MakeHistogram(const char* name, const char* help,
