@@ -48,19 +48,34 @@ AnswerJob::AnswerJob(const AnswerContext& context, std::shared_ptr<Strand> stran
                      std::shared_ptr<HttpExchange> exchange)
     : context_(context), strand_(std::move(strand)), api_(api), exchange_(std::move(exchange)) {}
 
-void AnswerJob::Start(const AnswerContext& context, std::shared_ptr<Strand> strand, Api api,
+void AnswerJob::Start(const AnswerContext& context, const Strands& strands, Api api,
                       std::shared_ptr<HttpExchange> exchange) {
   const std::shared_ptr<AnswerJob> job(
-      new AnswerJob(context, std::move(strand), api, std::move(exchange)));
-  job->strand_->Post([job] { job->Begin(); });
+      new AnswerJob(context, strands.writing, api, std::move(exchange)));
+  const auto plan = [job] {
+    job->strand_->Post([job, error = job->Plan()] { job->Begin(error); });
+  };
+  strands.parsing->Post([job, plan, compiling = strands.compiling] {
+    if (auto error = job->ReadBody()) {
+      return job->strand_->Post([job, error = *std::move(error)] { job->Begin(error); });
+    }
+    if (job->Compiles()) return compiling->Post(plan);
+    plan();
+  });
 }
 
-void AnswerJob::Begin() {
-  if (auto error = Prepare()) return Refuse(*error);
+void AnswerJob::Begin(const std::optional<ApiError>& error) {
+  if (error) return Refuse(*error);
   Submit();
 }
 
-std::optional<ApiError> AnswerJob::Prepare() {
+bool AnswerJob::Compiles() const {
+  return request_.constraint.kind != ConstraintKind::kNone ||
+         request_.tool_choice == ToolChoice::kRequired ||
+         request_.tool_choice == ToolChoice::kNamed;
+}
+
+std::optional<ApiError> AnswerJob::ReadBody() {
   auto body = ParseBody(exchange_->request().body, context_.limits);
   if (auto* error = std::get_if<ApiError>(&body)) return std::move(*error);
   auto parsed = Parse(api_, std::get<Json>(body), context_.limits);
@@ -73,6 +88,10 @@ std::optional<ApiError> AnswerJob::Prepare() {
                     .message = fmt::format("model: expected {}, received {}", context_.model_name,
                                            request_.model.substr(0, 200))};
   }
+  return std::nullopt;
+}
+
+std::optional<ApiError> AnswerJob::Plan() {
   auto plan = PlanAnswer(context_.engine, context_.defaults, request_);
   if (auto* error = std::get_if<ApiError>(&plan)) return std::move(*error);
   plan_ = std::get<AnswerPlan>(std::move(plan));
@@ -113,6 +132,9 @@ void AnswerJob::Submit() {
   }
   auto tickets = context_.loop.Submit(std::move(jobs));
   if (!tickets.ok()) {
+    if (tickets.status().code() == StatusCode::kInvalidArgument) {
+      return Refuse(ToApiError(tickets.status(), "n"));
+    }
     ApiError error = ToApiError(tickets.status());
     if (tickets.status().code() == StatusCode::kResourceExhausted) {
       error.status = 429;
@@ -182,7 +204,7 @@ void AnswerJob::Drain() {
     for (; first < tokens.size() && tokens[first].choice == part.choice; ++first) {
       TakeToken(tokens[first], part);
     }
-    Write(std::move(part));
+    Write(part);
   }
   for (End& end : ends) TakeEnd(std::move(end));
 }
@@ -222,7 +244,7 @@ void AnswerJob::TakeToken(const Token& token, AnswerPart& part) {
   }
 }
 
-void AnswerJob::Write(AnswerPart part) {
+void AnswerJob::Write(const AnswerPart& part) {
   if (!part.deltas.empty() || !part.tokens.empty()) Send(writer_->Part(part));
 }
 
@@ -275,7 +297,7 @@ void AnswerJob::TakeEnd(End end) {
         for (const AnswerDelta& delta : rest.deltas) {
           choice.called_tools |= delta.kind == AnswerDelta::Kind::kToolCall;
         }
-        Write(std::move(rest));
+        Write(rest);
       }
       Send(writer_->EndChoice(
           {.choice = end.choice,

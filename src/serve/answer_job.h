@@ -39,8 +39,16 @@ struct AnswerContext {
 
 class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
  public:
-  // Returns at once; what takes time runs on `strand`.
-  static void Start(const AnswerContext& context, std::shared_ptr<Strand> strand, Api api,
+  // Where the parts run. They are apart because a grammar of a stranger may take half a minute to
+  // compile, for which other answers' tokens, and requests without a grammar, should not wait.
+  struct Strands {
+    std::shared_ptr<Strand> parsing;
+    std::shared_ptr<Strand> compiling;  // plans with a constraint
+    std::shared_ptr<Strand> writing;
+  };
+
+  // Returns at once.
+  static void Start(const AnswerContext& context, const Strands& strands, Api api,
                     std::shared_ptr<HttpExchange> exchange);
 
  private:
@@ -68,12 +76,16 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   AnswerJob(const AnswerContext& context, std::shared_ptr<Strand> strand, Api api,
             std::shared_ptr<HttpExchange> exchange);
 
-  // On the strand.
-  void Begin();
-  std::optional<ApiError> Prepare();
+  // On the strands of their names, one after the other.
+  std::optional<ApiError> ReadBody();
+  std::optional<ApiError> Plan();
+  bool Compiles() const;
+
+  // On the writing strand.
+  void Begin(const std::optional<ApiError>& error);
   void Submit();
   void Drain();
-  void Write(AnswerPart part);
+  void Write(const AnswerPart& part);
   void TakeToken(const Token& token, AnswerPart& part);
   void TakeEnd(End end);
   void Send(std::string bytes);
@@ -90,7 +102,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   void Schedule();
 
   const AnswerContext& context_;
-  std::shared_ptr<Strand> strand_;
+  std::shared_ptr<Strand> strand_;  // for writing
   const Api api_;
   std::shared_ptr<HttpExchange> exchange_;
   const Clock::time_point arrived_ = Clock::now();

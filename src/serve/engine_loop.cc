@@ -22,6 +22,11 @@ Expected<std::vector<Ticket>> EngineLoop::Submit(std::vector<Job> jobs) {
       return MakeError(StatusCode::kCancelled, "server", "a server that goes on",
                        "one that is shutting down", "the request again in a moment");
     }
+    if (std::cmp_greater(jobs.size(), max_jobs_)) {  // waiting would not help
+      return MakeError(StatusCode::kInvalidArgument, "n",
+                       fmt::format("at most {} answers of one request", max_jobs_),
+                       fmt::format("{}", jobs.size()), "fewer prompts or choices at a time");
+    }
     if (num_jobs_ + static_cast<int>(jobs.size()) > max_jobs_) {
       return MakeError(StatusCode::kResourceExhausted, "queue",
                        fmt::format("at most {} answers running and waiting", max_jobs_),

@@ -37,7 +37,8 @@ class EngineLoop {
   ~EngineLoop();  // Stop
 
   // All or none of `jobs` are taken, in order. kResourceExhausted: the loop is full, or would be;
-  // kCancelled: it takes no more (Drain, Stop).
+  // kInvalidArgument: so many would not fit an empty one; kCancelled: it takes no more (Drain,
+  // Stop).
   Expected<std::vector<Ticket>> Submit(std::vector<Job> jobs);
   // Ends a request before the next step; it gets its result. Unknown and ended ones are ignored.
   void Cancel(Ticket ticket);

@@ -22,6 +22,7 @@ namespace {
 using Exchange = std::shared_ptr<HttpExchange>;
 
 constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kModelPrefix = "/v1/models/";
 // Prometheus' text format.
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -62,14 +63,18 @@ class VerbatimServer : public Server {
                             .context = engine.info().context,
                             .vocab_size = engine.info().vocab_size},
                  .defaults = {.speculation = options.speculation}},
-        pool_(TaskPool::Create(options.num_task_threads)) {
+        writers_(TaskPool::Create(options.num_task_threads)),
+        compilers_(TaskPool::Create(options.num_task_threads)),
+        parsers_(TaskPool::Create(options.num_task_threads)) {
     context_.system_fingerprint = Fingerprint(engine.info(), context_.identity);
   }
 
   ~VerbatimServer() override {
     http_.reset();
     loop_.Stop();
-    pool_.reset();  // runs what the loop's end posted
+    parsers_.reset();  // each posts to the next
+    compilers_.reset();
+    writers_.reset();  // runs what the loop's end posted, too
   }
 
   Status Listen() {
@@ -126,13 +131,20 @@ class VerbatimServer : public Server {
     return kRoutes;
   }
 
+  // A path that is none of ours is not told on: every one of a stranger's would be kept for good.
+  static std::string_view EndpointLabel(std::string_view path) {
+    if (path.starts_with(kModelPrefix)) return "/v1/models/{id}";
+    const auto route = std::ranges::find(Routes(), path, &Route::path);
+    return route == Routes().end() ? "other" : route->path;
+  }
+
   void Handle(Exchange exchange) {
     const HttpRequest& request = exchange->request();
     if (AllowsOrigin(options_.cors_origins, request)) {
       if (request.method == "OPTIONS") return RespondToPreflight(*exchange);
       exchange = WithCors(std::move(exchange));
     }
-    const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+    const std::string_view method = request.method == "HEAD" ? std::string_view("GET") : request.method;
     if (const PageAsset* asset = method == "GET" ? FindPageAsset(request.path) : nullptr) {
       return SendAsset(exchange, *asset);
     }
@@ -144,7 +156,6 @@ class VerbatimServer : public Server {
       if (!allowed.empty()) allowed += ", ";
       allowed += route.method;
     }
-    constexpr std::string_view kModelPrefix = "/v1/models/";
     static constexpr Route kModelRoute = {"GET", "/v1/models/{id}", &VerbatimServer::OneModel};
     if (found == nullptr && allowed.empty() && request.path.starts_with(kModelPrefix)) {
       if (method == "GET") found = &kModelRoute;
@@ -161,13 +172,17 @@ class VerbatimServer : public Server {
   // Answers: each has a strand of its own.
   template <Api kApi>
   void Answer(const Exchange& exchange) {
-    AnswerJob::Start(context_, pool_->MakeStrand(), kApi, exchange);
+    AnswerJob::Start(context_,
+                     {.parsing = parsers_->MakeStrand(),
+                      .compiling = compilers_->MakeStrand(),
+                      .writing = writers_->MakeStrand()},
+                     kApi, exchange);
   }
 
   // Parses, answers with what `answer` makes of it, or refuses.
   template <typename Parse, typename MakeBody>
   void AnswerBody(const Exchange& exchange, Parse parse, MakeBody make_body) {
-    pool_->MakeStrand()->Post([this, exchange, parse, make_body] {
+    parsers_->MakeStrand()->Post([this, exchange, parse, make_body] {
       auto body = ParseBody(exchange->request().body, context_.limits);
       if (const auto* error = std::get_if<ApiError>(&body)) return Refuse(exchange, *error);
       auto parsed = parse(std::get<Json>(body), context_.limits);
@@ -228,7 +243,7 @@ class VerbatimServer : public Server {
 
   void OneModel(const Exchange& exchange) {
     const std::string_view id =
-        std::string_view(exchange->request().path).substr(std::string_view("/v1/models/").size());
+        std::string_view(exchange->request().path).substr(kModelPrefix.size());
     if (id == options_.model_name) return RespondJson(exchange, 200, ModelJson());
     Refuse(exchange, {.status = 404,
                       .code = "model_not_found",
@@ -266,7 +281,7 @@ class VerbatimServer : public Server {
   }
 
   void Metrics(const Exchange& exchange) {
-    pool_->MakeStrand()->Post([this, exchange] {
+    writers_->MakeStrand()->Post([this, exchange] {
       Respond(exchange, 200, kMetricsType,
               metrics_.Page(loop_.stats(), http_->stats(), loop_.TakeLongestStep().count()));
     });
@@ -294,10 +309,7 @@ class VerbatimServer : public Server {
   void Respond(const Exchange& exchange, int status, std::string_view content_type,
                std::string body, std::vector<HttpHeader> headers = {}) {
     headers.push_back({"Content-Type", std::string(content_type)});
-    metrics_.CountRequest(exchange->request().path.starts_with("/v1/models/")
-                              ? "/v1/models/{id}"
-                              : (status == 404 ? "other" : exchange->request().path),
-                          status);
+    metrics_.CountRequest(EndpointLabel(exchange->request().path), status);
     exchange->Respond(status, std::move(headers), std::move(body));
   }
   void RespondJson(const Exchange& exchange, int status, const Json& body) {
@@ -339,7 +351,9 @@ class VerbatimServer : public Server {
   const std::chrono::system_clock::time_point started_;
   AnswerContext context_;
   std::atomic<bool> draining_ = false;
-  std::unique_ptr<TaskPool> pool_;
+  std::unique_ptr<TaskPool> writers_;
+  std::unique_ptr<TaskPool> compilers_;
+  std::unique_ptr<TaskPool> parsers_;
   std::unique_ptr<HttpServer> http_;
 };
 

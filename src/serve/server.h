@@ -25,7 +25,8 @@ struct ServerOptions {
   std::string model_name = {};                 // as clients name the model
   SpeculationOptions speculation = {};         // of requests that name none
   int max_jobs = 64;                           // answers running and waiting; beyond that 429
-  int num_task_threads = 2;                    // for parsing, templates, grammars and writing
+  // Each for parsing and templates, for grammars, and for writing.
+  int num_task_threads = 2;
   LogOptions log = {};
 };
 

@@ -4,6 +4,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <cstdio>
+#include <exception>
 #include <utility>
 
 namespace verbatim::serve {
@@ -14,7 +16,15 @@ using Executor = boost::asio::thread_pool::executor_type;
 class AsioStrand : public Strand {
  public:
   explicit AsioStrand(const Executor& executor) : strand_(boost::asio::make_strand(executor)) {}
-  void Post(std::function<void()> task) override { boost::asio::post(strand_, std::move(task)); }
+  void Post(std::function<void()> task) override {
+    boost::asio::post(strand_, [task = std::move(task)] {
+      try {
+        task();
+      } catch (const std::exception& error) {
+        (void)std::fprintf(stderr, "verbatim: a request failed: %s\n", error.what());
+      }
+    });
+  }
 
  private:
   boost::asio::strand<Executor> strand_;

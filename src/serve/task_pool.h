@@ -12,7 +12,9 @@ namespace verbatim::serve {
 class Strand {
  public:
   virtual ~Strand() = default;
-  virtual void Post(std::function<void()> task) = 0;  // tasks must not throw
+  // A task that throws (out of memory, say) ends alone, with a line on standard error: who waits
+  // for what it held, such as an HttpExchange, learns by its end.
+  virtual void Post(std::function<void()> task) = 0;
 };
 
 class TaskPool {

@@ -135,6 +135,9 @@ TEST(EngineLoop, TakesAllOrNoneUpToItsLimit) {
   std::vector<EngineLoop::Job> three;
   for (int i = 0; i < 3; ++i) three.push_back(Make(Short()).job);
   EXPECT_EQ(loop.Submit(std::move(three)).status().code(), StatusCode::kResourceExhausted);
+  std::vector<EngineLoop::Job> four;  // which will never fit
+  for (int i = 0; i < 4; ++i) four.push_back(Make(Short()).job);
+  EXPECT_EQ(loop.Submit(std::move(four)).status().code(), StatusCode::kInvalidArgument);
   ASSERT_TRUE(loop.Submit(One(second)).ok());
   EXPECT_EQ(loop.num_jobs(), 2);
   loop.Cancel((*tickets)[0]);
