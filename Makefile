@@ -100,7 +100,7 @@ uninstall:  ## Remove what make install with the same PREFIX and DESTDIR writes
 ##@ More tests
 .PHONY: test-full
 test-full: build-all clients  ## Every test, the slow ones too
-	@VERBATIM_PROBE_SEEDS=100 VERBATIM_SOAK_SECONDS=1200 $(CTEST) --test-dir build/release
+	@VERBATIM_PROBE_SEEDS=100 VERBATIM_SOAK_SECONDS=1200 VERBATIM_LOAD_SECONDS=600 $(CTEST) --test-dir build/release
 
 .PHONY: asan ubsan tsan
 asan: build/asan-ubsan/build.ninja clients  ## Build and test with the address and undefined behaviour sanitizers

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import shutil
 import struct
 import tempfile
@@ -220,6 +221,23 @@ class PoisonTest(unittest.TestCase):
                       {"prompt": "Once", "max_tokens": 5, "guided_regex": "a", "banned_token_ids": every[:-1], "min_tokens": 4},
                       {"prompt": "Once", "max_tokens": 5, "temperature": 1, "seed": 1, "banned_token_ids": every}]
             self.fails_alone(served, 400, bodies, "a token that is not banned")
+
+    def test_a_grammar_that_takes_long_holds_up_nobody(self):
+        # Seconds until a limit of memory, each; more of them than threads that compile.
+        slow = {"allOf": [{"type": "string", "pattern": f"a.{{{100 + i}}}"} for i in range(40)]}
+        with Server("--context", CONTEXT, "--log-level", "error") as served:
+            path, body = CASES[0]
+            expected = ask(served, path, body, False)
+            compiling = [served.connect() for _ in range(3)]
+            for connection in compiling:
+                connection.request("POST", path, json.dumps({"prompt": "x", "guided_json": slow}))
+            for streamed in (True, False):
+                self.assertEqual(ask(served, path, body, streamed), expected)
+            self.assertEqual(select.select([connection.sock for connection in compiling], [], [], 0)[0], [])
+            for connection in compiling:
+                response = connection.getresponse()
+                self.assertEqual(response.status, 400, response.read())
+                connection.close()
 
     def test_extremes_are_answers(self):
         """The ends of every range, alone and together: an answer, and never an error of the server."""
