@@ -18,7 +18,7 @@ struct AnswerDelta {
     kReasoning,          // text between <think> and </think>
     kContent,            // what the user is to read
     kToolCall,           // a new call begins: `text` is the function's name
-    kToolCallArguments,  // `text` continues the arguments' JSON text of the call
+    kToolCallArguments,  // `text` continues the arguments' JSON object of the call
   };
   Kind kind = Kind::kContent;
   int tool_call = 0;  // kToolCall...: counts from 0
@@ -28,8 +28,17 @@ struct AnswerDelta {
 
 // However the text is cut into pieces, the deltas of one kind and call, concatenated, are the same,
 // and so is their order. Nothing emitted is taken back; a piece that may be the start of a tag is
-// held back. Text that only looks like a tool call and does not parse as one becomes content, byte
-// for byte.
+// held back. Texts of deltas are not empty.
+//
+// A call begins where its head is complete: its function's name, of a tool or not, and the tag
+// behind it. Text that only looks like a head becomes content, byte for byte. The arguments are a
+// JSON object whose values have the types of the tool's schema: strings as written and while they
+// come; what may be another type once it is complete, as written if it is JSON of that type, else
+// as a string. Of a parameter's values the first counts. A call that the text's end or foreign text
+// cuts off stays unfinished, its arguments no complete JSON, so that nobody takes half of them for
+// the whole; the foreign text is content. Line breaks that the format puts around reasoning, and
+// blanks around calls, belong to neither. Reasoning is only at the answer's start; calls inside of
+// it are reasoning.
 class AnswerParser {
  public:
   virtual ~AnswerParser() = default;

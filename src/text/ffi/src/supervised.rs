@@ -93,10 +93,10 @@ fn account() -> Option<&'static Account> {
 fn charge(bytes: usize) {
     if let Some(account) = account() {
         let used = USED.with(Cell::get).saturating_add(bytes);
-        USED.with(|slot| slot.set(used));
         if used > account.heap_bytes || account.left.load(Ordering::Relaxed) {
             account.stay_here(State::OverBudget);
         }
+        USED.with(|slot| slot.set(used));
     }
 }
 
