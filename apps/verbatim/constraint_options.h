@@ -13,8 +13,8 @@ namespace verbatim::cli {
 
 std::vector<OptionSpec> ConstraintOptionSpecs();
 
-// kInvalidArgument: more than one of them, or one beside --receipt, which does not hold constraints;
-// errors of reading.
+// kInvalidArgument: more than one of them, or one beside --receipt, which does not hold
+// constraints; errors of reading.
 Expected<ConstraintOptions> ReadConstraint(const CommandLine& line);
 
 }  // namespace verbatim::cli

@@ -12,12 +12,12 @@
 namespace verbatim::reference {
 
 struct SelectInput {
-  std::span<const float> logits;        // [V], no NaN
-  int64_t num_choosable = 0;            // ids from here on are never chosen
-  std::span<const int32_t> prompt;      // token ids
-  std::span<const int32_t> output;      // token ids chosen so far
-  std::span<const int32_t> eos_ids;     // banned until min_tokens
-  std::span<const int32_t> banned_ids;  // beyond the options' own
+  std::span<const float> logits;           // [V], no NaN
+  int64_t num_choosable = 0;               // ids from here on are never chosen
+  std::span<const int32_t> prompt;         // token ids
+  std::span<const int32_t> output;         // token ids chosen so far
+  std::span<const int32_t> eos_ids;        // banned until min_tokens
+  std::span<const int32_t> banned_ids;     // beyond the options' own
   std::span<const uint32_t> allowed = {};  // a bit an id, as in sampler.h; empty: all
 };
 

@@ -63,7 +63,7 @@ struct AnswerRequest {
   bool logits_digest = false;
   bool token_details = false;  // per token: id, drafted or not, its block and row
   std::optional<SpeculationKind> speculation = {};  // kOff, kMtp, kNgram or kReplay
-  std::vector<int32_t> replay = {};  // kReplay: what the client expects as output
+  std::vector<int32_t> replay = {};                 // kReplay: what the client expects as output
   std::optional<int> draft_tokens = {};             // 0: automatic
 
   // kResponses: echoed in the response object.

@@ -4,8 +4,8 @@
 // Every function that returns a VtfStatus fails by value: on any code but VTF_OK it writes nothing
 // but *error (if not null), a UTF-8 message that vtf_bytes_free releases. Panics inside the crate
 // become VTF_PANIC. Loading, encoding, rendering and compiling run on a thread of their own within
-// limits of memory and time; one that exceeds them is left behind (src/supervised.rs). Byte strings are
-// pointer and size; a size of 0 allows a null pointer.
+// limits of memory and time; one that exceeds them is left behind (src/supervised.rs). Byte strings
+// are pointer and size; a size of 0 allows a null pointer.
 #ifndef VERBATIM_TEXT_FFI_VERBATIM_TEXT_FFI_H_
 #define VERBATIM_TEXT_FFI_VERBATIM_TEXT_FFI_H_
 
