@@ -153,7 +153,7 @@ check-rust: | setup  ## cargo fmt and clippy of src/text/ffi, where they are ins
 
 .PHONY: check-tidy
 check-tidy: setup-check build/release/build.ninja  ## clang-tidy
-	@$(WITH_CARGO) cmake --build build/release --target verbatim_git_commit  # a header that is made at build time
+	@$(WITH_CARGO) cmake --build build/release --target verbatim_git_commit verbatim_page_table  # headers that are made at build time
 	@tools/check_tidy.sh build/release $(JOBS)
 
 .PHONY: help

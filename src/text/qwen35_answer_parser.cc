@@ -78,7 +78,7 @@ std::string TypedValue(std::string_view text, unsigned types) {
 
 class Parser : public AnswerParser {
  public:
-  explicit Parser(AnswerParserOptions options) : has_tools_(!options.tools.empty()) {
+  explicit Parser(const AnswerParserOptions& options) : has_tools_(!options.tools.empty()) {
     if (options.split_reasoning) {
       state_ = options.starts_in_reasoning ? State::kReasoningStart : State::kStart;
     }
