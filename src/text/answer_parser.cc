@@ -1,17 +1,16 @@
 // Which format's code answers. Not the formats themselves.
 #include "text/answer_parser.h"
 
-#include <utility>
-
 #include "base/check.h"
 #include "text/qwen35_format.h"
 
 namespace verbatim {
 
-std::unique_ptr<AnswerParser> MakeAnswerParser(AnswerFormat format, AnswerParserOptions options) {
+std::unique_ptr<AnswerParser> MakeAnswerParser(AnswerFormat format,
+                                               const AnswerParserOptions& options) {
   switch (format) {
     case AnswerFormat::kQwen35:
-      return qwen35_format::MakeParser(std::move(options));
+      return qwen35_format::MakeParser(options);
   }
   VERBATIM_CHECK(false);
   return nullptr;

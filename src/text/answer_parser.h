@@ -59,7 +59,8 @@ enum class AnswerFormat {
   kQwen35,  // <think>...</think>, <tool_call><function=NAME><parameter=NAME>...
 };
 
-std::unique_ptr<AnswerParser> MakeAnswerParser(AnswerFormat format, AnswerParserOptions options);
+std::unique_ptr<AnswerParser> MakeAnswerParser(AnswerFormat format,
+                                               const AnswerParserOptions& options);
 
 // Whether generation starts inside of reasoning: the rendered prompt's last <think> is open.
 bool EndsInReasoning(AnswerFormat format, std::string_view prompt);

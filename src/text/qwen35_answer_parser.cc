@@ -381,8 +381,8 @@ class Parser : public AnswerParser {
 
 }  // namespace
 
-std::unique_ptr<AnswerParser> MakeParser(AnswerParserOptions options) {
-  return std::make_unique<Parser>(std::move(options));
+std::unique_ptr<AnswerParser> MakeParser(const AnswerParserOptions& options) {
+  return std::make_unique<Parser>(options);
 }
 
 bool EndsInReasoning(std::string_view prompt) {

@@ -42,7 +42,7 @@ inline constexpr size_t kMaxNameBytes = 256;
 // What a name between = and > cannot hold.
 inline constexpr std::string_view kNotInNames = "<>\n";
 
-std::unique_ptr<AnswerParser> MakeParser(AnswerParserOptions options);
+std::unique_ptr<AnswerParser> MakeParser(const AnswerParserOptions& options);
 bool EndsInReasoning(std::string_view prompt);
 Expected<std::string> ToolCallGrammar(const nlohmann::ordered_json& tools, std::string_view only,
                                       bool several);
