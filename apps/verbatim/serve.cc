@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "apps/verbatim/mebibytes.h"
@@ -62,7 +63,9 @@ Expected<int> RunServe(const CommandLine& given, Terminal& terminal) {
   const bool clean = server->Drain(std::chrono::seconds(settings.drain_seconds));
   terminal.Note(clean ? "drained" : "not all answers had ended: the rest got an error");
   // Ending is what SIGTERM asks a server for; SIGINT ends what a person runs.
-  return signals.exit_code() == 128 + SIGTERM ? kExitOk : signals.exit_code();
+  const int code = signals.exit_code() == 128 + SIGTERM ? kExitOk : signals.exit_code();
+  if (server->busy()) std::_Exit(code);  // as every client has its answer, nobody waits for it
+  return code;
 }
 
 }  // namespace verbatim::cli

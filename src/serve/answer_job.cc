@@ -44,21 +44,32 @@ ParsedRequest Parse(Api api, const Json& body, const ApiLimits& limits) {
 
 }  // namespace
 
+ApiError ShuttingDown() {
+  return {.status = 503,
+          .type = "unavailable_error",
+          .code = "shutting_down",
+          .message = "The server is shutting down; try the request again in a moment.",
+          .retry_after_s = 1};
+}
+
 AnswerJob::AnswerJob(const AnswerContext& context, std::shared_ptr<Strand> strand, Api api,
                      std::shared_ptr<HttpExchange> exchange)
     : context_(context), strand_(std::move(strand)), api_(api), exchange_(std::move(exchange)) {}
 
 void AnswerJob::Start(const AnswerContext& context, const Strands& strands, Api api,
-                      std::shared_ptr<HttpExchange> exchange) {
+                      std::shared_ptr<HttpExchange> exchange,
+                      std::shared_ptr<const void> planning) {
   const std::shared_ptr<AnswerJob> job(
       new AnswerJob(context, strands.writing, api, std::move(exchange)));
-  const auto plan = [job] {
-    job->strand_->Post([job, error = job->Plan()] { job->Begin(error); });
+  const auto begin = [job, planning = std::move(planning)](std::optional<ApiError> error) {
+    job->strand_->Post([job, planning, error = std::move(error)] { job->Begin(error); });
   };
-  strands.parsing->Post([job, plan, compiling = strands.compiling] {
-    if (auto error = job->ReadBody()) {
-      return job->strand_->Post([job, error = *std::move(error)] { job->Begin(error); });
-    }
+  const auto plan = [job, begin] {
+    // It may have waited here for other requests' grammars.
+    begin(job->context_.loop.draining() ? std::optional(ShuttingDown()) : job->Plan());
+  };
+  strands.parsing->Post([job, begin, plan, compiling = strands.compiling] {
+    if (auto error = job->ReadBody()) return begin(std::move(error));
     if (job->Compiles()) return compiling->Post(plan);
     plan();
   });
@@ -135,16 +146,11 @@ void AnswerJob::Submit() {
     if (tickets.status().code() == StatusCode::kInvalidArgument) {
       return Refuse(ToApiError(tickets.status(), "n"));
     }
+    if (tickets.status().code() == StatusCode::kCancelled) return Refuse(ShuttingDown());
     ApiError error = ToApiError(tickets.status());
-    if (tickets.status().code() == StatusCode::kResourceExhausted) {
-      error.status = 429;
-      error.type = "rate_limit_error";
-      error.code = "queue_full";
-    } else {
-      error.status = 503;
-      error.type = "unavailable_error";
-      error.code = "shutting_down";
-    }
+    error.status = 429;
+    error.type = "rate_limit_error";
+    error.code = "queue_full";
     error.retry_after_s = 1;
     return Refuse(error);
   }
@@ -285,11 +291,7 @@ void AnswerJob::TakeEnd(End end) {
     if (result.finish_reason == FinishReason::kError) {
       Fail(ToApiError(result.error));
     } else if (result.finish_reason == FinishReason::kCancelled) {
-      Fail({.status = 503,
-            .type = "unavailable_error",
-            .code = "shutting_down",
-            .message = "The server is shutting down; try the request again in a moment.",
-            .retry_after_s = 1});
+      Fail(ShuttingDown());
     } else if (!done_) {
       if (choice.parser != nullptr) {
         AnswerPart rest{.choice = end.choice, .deltas = {}, .tokens = {}};

@@ -37,6 +37,9 @@ struct AnswerContext {
   PlanDefaults defaults;
 };
 
+// 503: what a request gets that a server which ends can't answer any more.
+ApiError ShuttingDown();
+
 class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
  public:
   // Where the parts run. They are apart because a grammar of a stranger may take half a minute to
@@ -47,9 +50,9 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
     std::shared_ptr<Strand> writing;
   };
 
-  // Returns at once.
+  // Returns at once. `planning` is let go of when the request is with the engine, or refused.
   static void Start(const AnswerContext& context, const Strands& strands, Api api,
-                    std::shared_ptr<HttpExchange> exchange);
+                    std::shared_ptr<HttpExchange> exchange, std::shared_ptr<const void> planning);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -73,6 +73,11 @@ void EngineLoop::Drain() {
   draining_ = true;
 }
 
+bool EngineLoop::draining() const {
+  const std::lock_guard lock(mutex_);
+  return draining_ || stopping_;
+}
+
 bool EngineLoop::WaitIdle(std::chrono::milliseconds limit) {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, limit, [this] { return num_jobs_ == 0; });

@@ -50,6 +50,7 @@ class EngineLoop {
   int num_jobs() const;
 
   void Drain();  // takes no more requests
+  bool draining() const;
   // True when no request is left; waits at most `limit` for it.
   bool WaitIdle(std::chrono::milliseconds limit);
   void Stop();  // cancels what is left; idempotent

@@ -7,6 +7,8 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <list>
+#include <mutex>
 #include <utility>
 
 #include "serve/answer_job.h"
@@ -98,9 +100,15 @@ class VerbatimServer : public Server {
     http_->Drain();
     const bool all_ended = loop_.WaitIdle(limit);
     loop_.Stop();
+    FailPlanning();
     // What was written must reach its readers; a slow one is not waited for.
     constexpr std::chrono::seconds kLastWrites{2};
     return http_->WaitDrained(kLastWrites) && all_ended;
+  }
+
+  bool busy() const override {
+    const std::lock_guard lock(planning_mutex_);
+    return !planning_.empty();
   }
 
  private:
@@ -144,7 +152,8 @@ class VerbatimServer : public Server {
       if (request.method == "OPTIONS") return RespondToPreflight(*exchange);
       exchange = WithCors(std::move(exchange));
     }
-    const std::string_view method = request.method == "HEAD" ? std::string_view("GET") : request.method;
+    const std::string_view method =
+        request.method == "HEAD" ? std::string_view("GET") : request.method;
     if (const PageAsset* asset = method == "GET" ? FindPageAsset(request.path) : nullptr) {
       return SendAsset(exchange, *asset);
     }
@@ -176,7 +185,32 @@ class VerbatimServer : public Server {
                      {.parsing = parsers_->MakeStrand(),
                       .compiling = compilers_->MakeStrand(),
                       .writing = writers_->MakeStrand()},
-                     kApi, exchange);
+                     kApi, exchange, Enlist(exchange));
+  }
+
+  // In planning_ until the result goes.
+  std::shared_ptr<const void> Enlist(const Exchange& exchange) {
+    const std::lock_guard lock(planning_mutex_);
+    const auto place = planning_.insert(planning_.end(), exchange);
+    return {this, [this, place](const void*) {
+              const Exchange last = *place;  // let go of without the lock
+              const std::lock_guard lock_again(planning_mutex_);
+              planning_.erase(place);
+            }};
+  }
+
+  void FailPlanning() {
+    const std::lock_guard lock(planning_mutex_);
+    const ApiError error = ShuttingDown();
+    for (const Exchange& exchange : planning_) {
+      const HttpRequest& request = exchange->request();
+      const Api api = request.path == "/v1/messages" ? Api::kMessages : Api::kChatCompletions;
+      // Nothing if it has its answer; and what comes after this is not sent.
+      exchange->Respond(503,
+                        {{"Content-Type", std::string(kJson)},
+                         {"Retry-After", fmt::format("{}", error.retry_after_s)}},
+                        ErrorJson(error, api, request.request_id));
+    }
   }
 
   // Parses, answers with what `answer` makes of it, or refuses.
@@ -351,6 +385,8 @@ class VerbatimServer : public Server {
   const std::chrono::system_clock::time_point started_;
   AnswerContext context_;
   std::atomic<bool> draining_ = false;
+  mutable std::mutex planning_mutex_;
+  std::list<Exchange> planning_;  // requests that are not with the loop yet
   std::unique_ptr<TaskPool> writers_;
   std::unique_ptr<TaskPool> compilers_;
   std::unique_ptr<TaskPool> parsers_;

@@ -44,6 +44,9 @@ class Server {
   // Takes no more requests, lets those there end, and after `limit` fails what is left with a clear
   // error. True: all had ended by themselves.
   virtual bool Drain(std::chrono::milliseconds limit) = 0;
+  // After Drain: a request is still being prepared, such as by a grammar's compilation, which can't
+  // be stopped. Its client has its error; destroying the server would wait for it.
+  virtual bool busy() const = 0;
 };
 
 }  // namespace verbatim::serve

@@ -200,6 +200,26 @@ class ProcessTest(unittest.TestCase):
             self.assertLess(time.monotonic() - start, 1 + MARGIN_S)
             half.close()
 
+    def test_grammars_that_are_being_compiled_do_not_hold_up_the_end(self):
+        # Seconds each, and more of them than threads that compile.
+        slow = {"allOf": [{"type": "string", "pattern": f"a.{{{100 + i}}}"} for i in range(40)]}
+        with Server("--drain-seconds", 0, *SMALL) as served:
+            compiling = [served.connect() for _ in range(6)]
+            for number, connection in enumerate(compiling):
+                path = ("/v1/completions", "/v1/messages")[number % 2]
+                connection.request("POST", path, json.dumps({
+                    "prompt": "x", "messages": [{"role": "user", "content": "x"}], "max_tokens": 2,
+                    "output_config": {"format": {"type": "json_schema", "schema": slow}}}))
+            served.get("/health")  # behind them
+            self.assertEqual(served.stop(), 0)
+            for connection in compiling:
+                response = connection.getresponse()
+                answer = json.loads(response.read())
+                self.assertEqual(response.status, 503, answer)
+                self.assertIn("shutting down", answer["error"]["message"])
+                self.assertTrue(response.getheader("Retry-After"))
+                connection.close()
+
     def kill_and_restart(self, again):
         """`again()` starts a server at the same address."""
         with again() as served:
