@@ -111,7 +111,8 @@ void FuzzAnswerParser(std::span<const std::byte> bytes) {
   AnswerParserOptions options;
   options.split_reasoning = (input[0] & 1) != 0;
   options.starts_in_reasoning = (input[0] & 2) != 0;
-  if ((input[0] & 4) != 0) options.tools = text_test::Tools();
+  static const nlohmann::ordered_json tools = text_test::Tools();
+  if ((input[0] & 4) != 0) options.tools = tools;
   const std::string_view text = input.substr(2);
   const text_test::Deltas whole = text_test::Parse(options, text);
   for (const size_t stride : {size_t{1}, size_t{2} + static_cast<uint8_t>(input[1]) % 61}) {
