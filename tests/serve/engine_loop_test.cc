@@ -31,6 +31,13 @@ Request Short(int64_t max_tokens = 5) {
   return request;
 }
 
+// A long request whose first token waits until `gate` opens, so that it runs until then for sure.
+Request Long(const std::shared_future<void>& gate) {
+  Request request = Short(500);
+  request.on_token = [gate](const TokenEvent&) { gate.wait(); };
+  return request;
+}
+
 struct Pending {
   EngineLoop::Job job;
   std::future<Expected<Result>> result;
@@ -96,18 +103,22 @@ TEST(EngineLoop, TellsStepsWithTokensAndTheirOrder) {
 TEST(EngineLoop, CancelledOnesEndAtOnce) {
   const auto engine = Load(1);
   EngineLoop loop(*engine, 10);
-  Pending running = Make(Short(500));
+  std::promise<void> gate;
+  Pending running = Make(Long(gate.get_future().share()));
   Pending waiting = Make(Short(500));
   std::vector<EngineLoop::Job> jobs;
   jobs.push_back(std::move(running.job));
   jobs.push_back(std::move(waiting.job));
   const auto tickets = *loop.Submit(std::move(jobs));
   loop.Cancel(tickets[1]);
-  EXPECT_EQ(waiting.result.get()->finish_reason, FinishReason::kCancelled);
   loop.Cancel(tickets[0]);
   loop.Cancel(tickets[0]);
   loop.Cancel(12345);
-  EXPECT_EQ(running.result.get()->finish_reason, FinishReason::kCancelled);
+  gate.set_value();
+  EXPECT_EQ(waiting.result.get()->finish_reason, FinishReason::kCancelled);
+  const auto cancelled = running.result.get();
+  EXPECT_EQ(cancelled->finish_reason, FinishReason::kCancelled);
+  EXPECT_LE(cancelled->token_ids.size(), 1u);
   Pending next = Make(Short());
   ASSERT_TRUE(loop.Submit(One(next)).ok());
   EXPECT_EQ(next.result.get()->finish_reason, FinishReason::kLength);
@@ -129,7 +140,8 @@ TEST(EngineLoop, RefusesWhatTheEngineRefusesAndGoesOn) {
 TEST(EngineLoop, TakesAllOrNoneUpToItsLimit) {
   const auto engine = Load(1);
   EngineLoop loop(*engine, 3);
-  Pending first = Make(Short(400)), second = Make(Short(400));
+  std::promise<void> gate;
+  Pending first = Make(Long(gate.get_future().share())), second = Make(Short());
   const auto tickets = loop.Submit(One(first));
   ASSERT_TRUE(tickets.ok());
   std::vector<EngineLoop::Job> three;
@@ -141,6 +153,7 @@ TEST(EngineLoop, TakesAllOrNoneUpToItsLimit) {
   ASSERT_TRUE(loop.Submit(One(second)).ok());
   EXPECT_EQ(loop.num_jobs(), 2);
   loop.Cancel((*tickets)[0]);
+  gate.set_value();
   EXPECT_TRUE(first.result.get().ok());
 }
 
@@ -160,13 +173,16 @@ TEST(EngineLoop, DrainsAndStops) {
 
 TEST(EngineLoop, StopCancelsWhatIsLeft) {
   const auto engine = Load(1);
-  Pending running = Make(Short(500)), waiting = Make(Short(500));
-  {
-    EngineLoop loop(*engine, 10);
-    ASSERT_TRUE(loop.Submit(One(running)).ok());
-    ASSERT_TRUE(loop.Submit(One(waiting)).ok());
-    EXPECT_FALSE(loop.WaitIdle(milliseconds(1)));
-  }
+  EngineLoop loop(*engine, 10);
+  std::promise<void> gate;
+  Pending running = Make(Long(gate.get_future().share())), waiting = Make(Short(500));
+  ASSERT_TRUE(loop.Submit(One(running)).ok());
+  ASSERT_TRUE(loop.Submit(One(waiting)).ok());
+  EXPECT_FALSE(loop.WaitIdle(milliseconds(1)));
+  std::thread stopper([&loop] { loop.Stop(); });
+  while (!loop.draining()) std::this_thread::yield();
+  gate.set_value();
+  stopper.join();
   EXPECT_EQ(running.result.get()->finish_reason, FinishReason::kCancelled);
   EXPECT_EQ(waiting.result.get()->finish_reason, FinishReason::kCancelled);
 }
