@@ -10,7 +10,8 @@ import unittest
 from support import BINARY, NANO, SOURCE, environment
 
 TINY = SOURCE / "models" / "tiny-qwen35-4bit"
-LINE = re.compile(rb"^\[[^\]\n]+\] expected [^\n]+, received [^\n]+\n$")
+# Where the probe found no memory for itself, exact declines with a warning before what comes next fails.
+LINE = re.compile(rb"^(?:warning: [^\n]+ received a failed allocation[^\n]*\n)?\[[^\]\n]+\] expected [^\n]+, received [^\n]+\n$")
 MIB = 2**20
 
 
