@@ -193,8 +193,9 @@ class VerbatimServer : public Server {
     const std::lock_guard lock(planning_mutex_);
     const auto place = planning_.insert(planning_.end(), exchange);
     return {this, [this, place](const void*) {
-              const Exchange last = *place;  // let go of without the lock
+              Exchange last;  // let go of without the lock
               const std::lock_guard lock_again(planning_mutex_);
+              last.swap(*place);
               planning_.erase(place);
             }};
   }
