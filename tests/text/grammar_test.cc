@@ -377,6 +377,29 @@ TEST(GrammarSpecialTest, OnlyByName) {
   EXPECT_TRUE(matcher.must_end());
 }
 
+TEST(GrammarSpecialTest, ByIdAndRolledBack) {
+  const auto compiler = Compiler();
+  const int32_t ab = Cut(*Vocabulary(), "ab").front();
+  GrammarMatcher matcher =
+      Compile(*compiler, ConstraintKind::kGrammar,
+              "start: /[a-z]*/ <[" + std::to_string(ab) + "]> \"ba\" <[2]> \"12\"\n");
+  std::vector<Mask> masks;
+  const std::vector<int32_t> ids = {Cut(*Vocabulary(), "hello").front(), ab,
+                                    Cut(*Vocabulary(), "ba").front(), kOtherSpecial,
+                                    Cut(*Vocabulary(), "12").front()};
+  for (const int32_t id : ids) {
+    masks.push_back(MaskOf(matcher));
+    ASSERT_TRUE(matcher.Commit(id).ok()) << id;
+  }
+  EXPECT_TRUE(matcher.must_end());
+  for (size_t back = 1; back <= ids.size(); ++back) {
+    const size_t left = ids.size() - back;
+    ASSERT_TRUE(matcher.Rollback(static_cast<int>(back)).ok());
+    EXPECT_EQ(MaskOf(matcher), masks[left]) << left;
+    for (size_t i = left; i < ids.size(); ++i) ASSERT_TRUE(matcher.Commit(ids[i]).ok());
+  }
+}
+
 TEST(GrammarCommitTest, AnIdThatDoesNotFitChangesNothing) {
   const auto compiler = Compiler();
   GrammarMatcher matcher = Compile(*compiler, ConstraintKind::kJsonObject, "");

@@ -113,8 +113,6 @@ impl TokenizerEnv for Vocabulary {
 pub struct Shared {
     parsers: ParserFactory,
     eos_ids: Vec<TokenId>,
-    /// (another id, the id in the trie) of tokens with the same bytes.
-    twins: Vec<(TokenId, TokenId)>,
     present: Vec<u32>, // as a mask: ids with a token
 }
 
@@ -166,21 +164,16 @@ pub fn vocabulary(
     }
     // No end-of-sequence token for the crate: which of them end a text is decided here.
     let trie = TokTrie::from(&TokRxInfo::new(words.len() as u32, INVALID_TOKEN), &words);
-    let mut twins = Vec::new();
     let mut present = vec![0; words.len().div_ceil(32)];
-    for (id, word) in words.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
+    for (id, _) in words.iter().enumerate().filter(|(_, word)| !word.is_empty()) {
         set(&mut present, id as u32);
-        match trie.token_id_at_bytes(word) {
-            Some(first) if first != id as u32 => twins.push((id as u32, first)),
-            _ => {}
-        }
     }
     let env: TokEnv = Arc::new(Vocabulary { trie });
     let mut parsers = ParserFactory::new(&env, InferenceCapabilities::default(), &slices())
         .map_err(|e| Failure::new(Code::Unsupported, reason(e)))?;
     parsers.quiet();
     *parsers.limits_mut() = parser_limits();
-    Ok(Shared { parsers, eos_ids: eos_ids.to_vec(), twins, present })
+    Ok(Shared { parsers, eos_ids: eos_ids.to_vec(), present })
 }
 
 /// An upper bound of what the crate's recursion over a Lark grammar is made of.
@@ -309,11 +302,6 @@ impl VtfGrammar {
                 }
                 Err(error) => return Err(invalid(reason(error))),
             }
-            for (twin, first) in &self.shared.twins {
-                if has(out, *first) {
-                    set(out, *twin);
-                }
-            }
         }
         if self.flags() & MAY_END != 0 {
             for id in &self.shared.eos_ids {
@@ -356,18 +344,12 @@ impl VtfGrammar {
             return Ok(());
         }
         let left = self.tokens.len() - num_tokens;
-        // A special token's text in the grammar need not be as long as the token: the parser's own
-        // rollback counts bytes. Nor can it leave an error, such as that of a limit behind drafts.
-        if self.names_tokens() || self.parser.rollback(num_tokens).is_err() {
+        // The parser's own rollback does not lead out of an error, such as that of a limit behind drafts.
+        if self.parser.rollback(num_tokens).is_err() {
             return self.replay(left);
         }
         self.tokens.truncate(left);
         self.settle()
-    }
-
-    /// Whether the grammar has tokens by their names or ids.
-    fn names_tokens(&self) -> bool {
-        self.parser.parser.grammar().lexer_spec().special_token_rx.is_some()
     }
 
     /// Starts afresh and goes to behind the first `num_tokens` tokens.
@@ -380,10 +362,6 @@ impl VtfGrammar {
         }
         self.settle()
     }
-}
-
-fn has(mask: &[u32], id: TokenId) -> bool {
-    mask[id as usize / 32] >> (id % 32) & 1 != 0
 }
 
 fn set(mask: &mut [u32], id: TokenId) {
