@@ -9,13 +9,13 @@ import tempfile
 import threading
 import unittest
 
-from server import Server
+from server import SLOW, Server
 
 KEY, OTHER_KEY = "key-0123456789", "another-key-9876543210"
 SMALL = ("--context", 512, "--log-level", "error")
 SHORT = {"prompt": "Once upon a time", "max_tokens": 3, "temperature": 0}
-# A second or more: long enough to be there when the next requests come.
-LONG = {"prompt": "Once upon a time", "max_tokens": 1900, "temperature": 0, "ignore_eos": True, "speculation": "off",
+# Seconds, of a slow server: long enough to be there when the next requests come.
+LONG = {"prompt": "Once upon a time", "max_tokens": 400, "temperature": 0, "ignore_eos": True, "speculation": "off",
         "logits_digest": True}
 
 
@@ -186,7 +186,7 @@ class AccessTest(unittest.TestCase):
                 self.assertEqual(cors_headers(headers), {})
 
     def test_a_full_queue(self):
-        with Server("--parallel", 1, "--max-queue", 1, "--context", 2048, "--log-level", "error") as served:
+        with Server("--parallel", 1, "--max-queue", 1, "--context", 2048, "--log-level", "error", **SLOW) as served:
             expected = served.post("/v1/completions", LONG)["choices"][0]
             begun = threading.Semaphore(0)
 

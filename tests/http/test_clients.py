@@ -19,7 +19,7 @@ import openai
 from langchain_openai import ChatOpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
-from server import Server
+from server import SLOW, Server
 from test_inside_blocks import END_OF_THINKING, SCHEMA, TEMPLATE, TOOL, schema_format, user
 
 KEY = "key-for-the-tests-of-clients"
@@ -164,9 +164,9 @@ class ClientsTest(unittest.TestCase):
             openai.OpenAI(base_url=self.server.address + "/v1", api_key="wrong-wrong", max_retries=0).models.list()
 
     def test_openai_retries_when_the_queue_is_full(self):
-        with Server("--parallel", 1, "--max-queue", 0, "--log-level", "error") as small:
+        with Server("--parallel", 1, "--max-queue", 0, "--context", 1024, "--log-level", "error", **SLOW) as small:
             client = openai.OpenAI(base_url=small.address + "/v1", api_key="none", max_retries=8)
-            with client.chat.completions.create(model=small.model, messages=user("x"), max_tokens=2000, temperature=0, stream=True,
+            with client.chat.completions.create(model=small.model, messages=user("x"), max_tokens=900, temperature=0, stream=True,
                                                 extra_body={"ignore_eos": True}) as busy:
                 next(iter(busy))
                 with self.assertRaises(openai.RateLimitError) as full:

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from server import WAIT, Server
+from server import SLOW, WAIT, Server
 
 CONTEXT = 2048
 SMALL = ("--context", CONTEXT, "--log-level", "error")
@@ -135,9 +135,9 @@ class ProcessTest(unittest.TestCase):
 
     def test_sigterm_fails_what_is_left(self):
         for seconds in (0, 1):
-            with self.subTest(seconds), Server("--drain-seconds", seconds, "--parallel", 32, *SMALL) as served:
+            with self.subTest(seconds), Server("--drain-seconds", seconds, "--parallel", 32, *SMALL, **SLOW) as served:
                 # Long ones, that can't end in time and that the server has; then short ones that come and go.
-                long = Load(served, self.expected_of_long(served), 1900, clients=10)
+                long = Load(served, self.expected_of_long(served), 450, clients=10)
                 while True:
                     health = json.loads(served.get("/health"))
                     if health["running"] + health["waiting"] == 10:
@@ -153,13 +153,13 @@ class ProcessTest(unittest.TestCase):
 
     def expected_of_long(self, served):
         if not hasattr(ProcessTest, "long"):
-            ProcessTest.long = self.expected(served, 1900)
+            ProcessTest.long = self.expected(served, 450)
         return ProcessTest.long
 
     def test_a_second_signal_ends_at_once(self):
         for first, second, code in ((signal.SIGTERM, signal.SIGTERM, 143), (signal.SIGTERM, signal.SIGINT, 130),
                                     (signal.SIGINT, signal.SIGINT, 130)):
-            with self.subTest((first, second)), Server("--drain-seconds", 3600, *SMALL) as served:
+            with self.subTest((first, second)), Server("--drain-seconds", 3600, *SMALL, **SLOW) as served:
                 hung = served.events("/v1/completions", body_of("Once", 1900))
                 next(hung)
                 served.process.send_signal(first)
