@@ -110,12 +110,16 @@ class SameBytesTest(unittest.TestCase):
             answer = served.post(case.path, body)
             choice = answer["choices"][0]
             return self.check(case, answer_of(case, choice, choice["message"]["content"] if case.chat else choice["text"], answer["usage"]))
+        if cancel and "stop" not in body and "response_format" not in body:
+            body.update({"max_tokens": 400, "ignore_eos": True})  # else it has ended before anybody can hang up
         text, end, usage = "", None, None
         events = served.events(case.path, {**body, "stream_options": {"include_usage": True}})
         for count, event in enumerate(events):
             if cancel and count >= rng.randrange(4):
                 events.close()
-                self.assertTrue(case.expected[0].startswith(text), text)
+                whole = case.expected[0].rstrip("\ufffd")  # of a character that the last token cut
+                common = min(len(text), len(whole))
+                self.assertEqual(text[:common], whole[:common])
                 return None
             usage = event.get("usage") or usage
             for choice in event["choices"]:
