@@ -52,6 +52,15 @@ ApiError ShuttingDown() {
           .retry_after_s = 1};
 }
 
+void RespondError(HttpExchange& exchange, const ApiError& error, Api api) {
+  std::vector<HttpHeader> headers = {{"Content-Type", "application/json"}};
+  if (error.retry_after_s > 0) {
+    headers.push_back({"Retry-After", fmt::format("{}", error.retry_after_s)});
+  }
+  exchange.Respond(error.status, std::move(headers),
+                   ErrorJson(error, api, exchange.request().request_id));
+}
+
 AnswerJob::AnswerJob(const AnswerContext& context, std::shared_ptr<Strand> strand, Api api,
                      std::shared_ptr<HttpExchange> exchange)
     : context_(context), strand_(std::move(strand)), api_(api), exchange_(std::move(exchange)) {}
@@ -117,7 +126,7 @@ std::optional<ApiError> AnswerJob::Plan() {
   beginning_ = writer_->Begin();
   choices_.resize(plan_.requests.size());
   for (Choice& choice : choices_) {
-    choice.in_reasoning = plan_.starts_in_reasoning;
+    choice.in_reasoning = plan_.parser.starts_in_reasoning;
     if (api_ != Api::kCompletions) {
       choice.parser = MakeAnswerParser(context_.defaults.format, plan_.parser);
     }
@@ -336,12 +345,7 @@ void AnswerJob::Finish() {
 
 void AnswerJob::Refuse(const ApiError& error) {
   if (std::exchange(done_, true)) return;
-  std::vector<HttpHeader> headers = {{"Content-Type", "application/json"}};
-  if (error.retry_after_s > 0) {
-    headers.push_back({"Retry-After", fmt::format("{}", error.retry_after_s)});
-  }
-  exchange_->Respond(error.status, std::move(headers),
-                     ErrorJson(error, api_, exchange_->request().request_id));
+  RespondError(*exchange_, error, api_);
   LogEnd(error.status, error.code.empty() ? error.type : error.code);
 }
 

@@ -40,6 +40,9 @@ struct AnswerContext {
 // 503: what a request gets that a server which ends can't answer any more.
 ApiError ShuttingDown();
 
+// A whole response that is the error, with Retry-After where it tells when.
+void RespondError(HttpExchange& exchange, const ApiError& error, Api api);
+
 class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
  public:
   // Where the parts run. They are apart because a grammar of a stranger may take half a minute to

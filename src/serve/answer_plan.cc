@@ -208,9 +208,8 @@ std::variant<AnswerPlan, ApiError> PlanAnswer(const Engine& engine, const PlanDe
   if (auto error = ReadPrompts(engine, answer, prompts)) return *std::move(error);
   AnswerPlan plan;
   const bool chat = answer.api != Api::kCompletions;
-  plan.starts_in_reasoning = chat && EndsInReasoning(defaults.format, prompts[0].text);
   plan.parser = {.split_reasoning = true,
-                 .starts_in_reasoning = plan.starts_in_reasoning,
+                 .starts_in_reasoning = chat && EndsInReasoning(defaults.format, prompts[0].text),
                  .tools = TellsOfTools(answer) ? answer.tools : Json(nullptr)};
   Request request;
   request.stop = answer.stop;
@@ -219,7 +218,8 @@ std::variant<AnswerPlan, ApiError> PlanAnswer(const Engine& engine, const PlanDe
   request.sampling.seed = answer.seed ? *answer.seed : DrawSeed();
   request.logits_digest = answer.logits_digest;
   request.position_digests = answer.receipt;
-  if (auto error = SetConstraint(engine, defaults, answer, plan.starts_in_reasoning, request)) {
+  if (auto error =
+          SetConstraint(engine, defaults, answer, plan.parser.starts_in_reasoning, request)) {
     return *std::move(error);
   }
   if (auto error = SetSpeculation(engine, defaults, answer, request)) return *std::move(error);

@@ -17,8 +17,7 @@ struct AnswerPlan {
   std::vector<Request> requests;          // [prompts * n], without callbacks
   std::vector<std::string> prompt_texts;  // [prompts], for echo
   int64_t prompt_tokens = 0;              // of all prompts
-  bool starts_in_reasoning = false;
-  AnswerParserOptions parser;  // of the chat APIs
+  AnswerParserOptions parser;             // of the chat APIs
 };
 
 struct PlanDefaults {

@@ -32,6 +32,11 @@ bool IsLoopback(std::string_view host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
 }
 
+// Anthropic's clients read errors of their own form; all others OpenAI's.
+Api ErrorFormOf(const HttpRequest& request) {
+  return request.path == "/v1/messages" ? Api::kMessages : Api::kChatCompletions;
+}
+
 ApiError NotFound(std::string_view path) {
   return {.status = 404,
           .code = "not_found",
@@ -202,15 +207,9 @@ class VerbatimServer : public Server {
 
   void FailPlanning() {
     const std::lock_guard lock(planning_mutex_);
-    const ApiError error = ShuttingDown();
     for (const Exchange& exchange : planning_) {
-      const HttpRequest& request = exchange->request();
-      const Api api = request.path == "/v1/messages" ? Api::kMessages : Api::kChatCompletions;
       // Nothing if it has its answer; and what comes after this is not sent.
-      exchange->Respond(503,
-                        {{"Content-Type", std::string(kJson)},
-                         {"Retry-After", fmt::format("{}", error.retry_after_s)}},
-                        ErrorJson(error, api, request.request_id));
+      RespondError(*exchange, ShuttingDown(), ErrorFormOf(exchange->request()));
     }
   }
 
@@ -356,9 +355,8 @@ class VerbatimServer : public Server {
     const HttpRequest& request = exchange->request();
     log_->Write(LogLevel::kInfo, "refused",
                 {{"id", request.request_id}, {"status", error.status}, {"code", error.code}});
-    const Api api = request.path == "/v1/messages" ? Api::kMessages : Api::kChatCompletions;
-    Respond(exchange, error.status, kJson, ErrorJson(error, api, request.request_id),
-            std::move(headers));
+    Respond(exchange, error.status, kJson,
+            ErrorJson(error, ErrorFormOf(request), request.request_id), std::move(headers));
   }
   void RefuseKey(const Exchange& exchange) {
     Refuse(exchange,
