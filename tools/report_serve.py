@@ -13,8 +13,8 @@ from report_contract import stamp, tiny_models
 from report_figures import ROOT, ReportError, table
 
 CLIENTS = (1, 2, 4, 8, 16)
-ROUNDS = 8  # of both arms, each of them REQUESTS_EACH requests for every client
-REQUESTS_EACH = 2
+ROUNDS = 16  # of both arms
+REQUESTS = 16  # of an arm in a round, but at least two for every client
 TOKENS = 96
 SERVE = ("--port", "0", "--parallel", "16", "--prefix-cache-memory", "0", "--log-level", "error")
 
@@ -37,7 +37,7 @@ def served(binary, model):
 
 
 def bench(report, url, clients):
-    command = ["bench", "serve", url, "--concurrency", clients, "--requests", clients * REQUESTS_EACH * ROUNDS, "--rounds", ROUNDS, "-n", TOKENS,
+    command = ["bench", "serve", url, "--concurrency", clients, "--requests", max(2 * clients, REQUESTS) * ROUNDS, "--rounds", ROUNDS, "-n", TOKENS,
                "--set", "temperature=0", "--set", "ignore_eos=true", "--arm", "speculation=off", "-q", "--json"]
     done = subprocess.run([str(report.program.binary), *map(str, command)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           check=False)
@@ -51,9 +51,10 @@ def bench(report, url, clients):
 def serving(report):
     """Markdown."""
     text = f"## Server: MTP on against off\n\n{stamp(report)}"
-    text += (f"Server: `verbatim serve -m MODEL {' '.join(SERVE)}`. Per line: `verbatim bench serve URL --concurrency N --requests "
-             f"{REQUESTS_EACH * ROUNDS}N --rounds {ROUNDS} -n {TOKENS} --set temperature=0 --set ignore_eos=true --arm speculation=off`. Both arms take "
-             "turns; every answer of one arm equals that of the other. Client and server share the cores.\n\n")
+    text += (f"Server: `verbatim serve -m MODEL {' '.join(SERVE)}`. Per line: `verbatim bench serve URL --concurrency N --requests R --rounds {ROUNDS} "
+             f"-n {TOKENS} --set temperature=0 --set ignore_eos=true --arm speculation=off`, where R is {REQUESTS} a round, or two for each client where "
+             "that is more. Both arms take turns; the ratio is the median of the rounds' with its quartiles; every answer of one arm equals that of the "
+             "other. Client and server share the cores.\n\n")
     for model in tiny_models(report):
         rows = []
         with served(report.program.binary, model) as url:
@@ -62,9 +63,9 @@ def serving(report):
                 result = bench(report, url, clients)
                 mtp, off = result["arms"]
                 compared = result["comparison"]
-                ratio = compared["ratios"]["tokens_per_s"] if compared["ratios"] else None
+                ratio = compared["ratios"]["tokens_per_s_of_rounds"] if compared["ratios"] else None
                 rows.append([str(clients), f"{mtp['tokens_per_s']:.0f}", f"{off['tokens_per_s']:.0f}",
-                             f"{ratio:.2f}" if ratio else "outputs differ", f"{mtp['tpot_ms']['p50']:.2f}", f"{off['tpot_ms']['p50']:.2f}",
+                             f"{ratio['median']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})" if ratio else "outputs differ", f"{mtp['tpot_ms']['p50']:.2f}", f"{off['tpot_ms']['p50']:.2f}",
                              f"{mtp['ttft_ms']['p50']:.0f}", f"{off['ttft_ms']['p50']:.0f}", f"{mtp['e2e_ms']['p99']:.0f}",
                              f"{off['e2e_ms']['p99']:.0f}", f"{compared['compared']}", f"{compared['differing']}"])
         text += f"### {model}\n\n" + table(

@@ -7,6 +7,7 @@
 
 #include "apps/verbatim/flip_report.h"
 #include "apps/verbatim/json_writer.h"
+#include "measure/statistics.h"
 
 namespace verbatim::cli {
 namespace {
@@ -125,7 +126,7 @@ std::vector<Ratio> Ratios(const ServeReport& report) {
   const ServeStatistics& a = report.arms[0].statistics;
   const ServeStatistics& b = report.arms[1].statistics;
   return {
-      {"output tokens per second", "tokens_per_s", a.tokens_per_s(), b.tokens_per_s(), true},
+      {"output tokens per second, all", "tokens_per_s", a.tokens_per_s(), b.tokens_per_s(), true},
       {"time per output token, p50", "tpot_ms_p50", a.tpot_ms.p50, b.tpot_ms.p50},
       {"time to first token, p50", "ttft_ms_p50", a.ttft_ms.p50, b.ttft_ms.p50},
       {"end to end, p50", "e2e_ms_p50", a.e2e_ms.p50, b.e2e_ms.p50},
@@ -138,6 +139,12 @@ PageTable RatioTable(const ServeReport& report) {
                      .header = {"what", report.arms[0].name, report.arms[1].name,
                                 "first over second, above 1: first is better"},
                      .rows = {}};
+  const Summary& rounds = report.round_ratio;
+  table.rows.push_back(
+      {fmt::format("output tokens per second, median of {} rounds", rounds.count),
+       Digits(Summarize(report.arms[0].round_rates).median),
+       Digits(Summarize(report.arms[1].round_rates).median),
+       fmt::format("{:.3f} times ({:.3f} to {:.3f})", rounds.median, rounds.low, rounds.high)});
   for (const Ratio& ratio : Ratios(report)) {
     if (!ratio.known()) continue;
     table.rows.push_back({std::string(ratio.name), Digits(ratio.first), Digits(ratio.second),
@@ -253,6 +260,10 @@ void WriteComparison(const ServeReport& report, JsonWriter& json) {
     for (const Ratio& ratio : Ratios(report)) {
       if (ratio.known()) json.Key(ratio.key).Double(ratio.value());
     }
+    const Summary& rounds = report.round_ratio;
+    json.Key("tokens_per_s_of_rounds").BeginObject().Key("n").Integer(rounds.count);
+    json.Key("median").Double(rounds.median).Key("low").Double(rounds.low);
+    json.Key("high").Double(rounds.high).EndObject();
     json.EndObject();
   } else {
     json.Null();
@@ -279,10 +290,11 @@ Page ServePage(const ServeReport& report, const ServeBenchOptions& options) {
   if (report.comparison) {
     page.findings.push_back(ComparisonFinding(*report.comparison));
     if (report.comparison->comparable()) {
-      const double ratio = Ratios(report)[0].value();
-      page.headline = fmt::format("{:.3f} times as many tokens per second", ratio);
-      page.caption = fmt::format("as with {}, over {} equal answers", report.arms[1].name,
-                                 report.comparison->compared);
+      page.headline =
+          fmt::format("{:.3f} times as many tokens per second", report.round_ratio.median);
+      page.caption =
+          fmt::format("as with {}, median of {} rounds, over {} equal answers", report.arms[1].name,
+                      report.round_ratio.count, report.comparison->compared);
       page.tables.push_back(RatioTable(report));
     } else {
       page.tone = Tone::kBad;

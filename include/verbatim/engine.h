@@ -161,8 +161,6 @@ class Engine {
   Expected<std::string> ApplyChatTemplate(const ChatTemplateInput& input) const;
   // The bytes that a token stands for, which need not be whole characters. kInvalidArgument.
   Expected<std::string_view> TokenBytes(int32_t token_id) const;
-  // The id of an added token by its text, such as "</think>".
-  std::optional<int32_t> AddedTokenId(std::string_view text) const;
   // kInvalidArgument: a schema, expression or grammar that does not compile, with its reason.
   Expected<std::shared_ptr<const CompiledConstraint>> CompileConstraint(
       const ConstraintOptions& options) const;

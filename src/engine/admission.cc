@@ -41,6 +41,10 @@ Status Engine::Impl::GrowPages(int64_t num_tokens, const Conversation* owner,
 Expected<SequenceState> Engine::Impl::AcquireState(int64_t num_tokens) {
   SequenceState state;
   VERBATIM_ASSIGN_OR_RETURN(state.recurrent_slot, AcquireSlot());
+  return WithPages(num_tokens, std::move(state));
+}
+
+Expected<SequenceState> Engine::Impl::WithPages(int64_t num_tokens, SequenceState state) {
   if (Status status = GrowPages(num_tokens, nullptr, state.pages); !status.ok()) {
     ReleaseState(state);
     return status;
@@ -60,11 +64,7 @@ Expected<SequenceState> Engine::Impl::StateFor(RunningSequence& sequence, int64_
   SequenceState state;
   VERBATIM_ASSIGN_OR_RETURN(state.recurrent_slot, AcquireSlot());
   RestoreKept(sequence, state);
-  if (Status status = GrowPages(num_tokens, nullptr, state.pages); !status.ok()) {
-    ReleaseState(state);
-    return status;
-  }
-  return state;
+  return WithPages(num_tokens, std::move(state));
 }
 
 void Engine::Impl::RestoreKept(RunningSequence& sequence, SequenceState& state) {

@@ -82,10 +82,6 @@ Expected<std::string_view> Engine::TokenBytes(int32_t token_id) const {
   return impl_->tokenizer->TokenBytes(token_id);
 }
 
-std::optional<int32_t> Engine::AddedTokenId(std::string_view text) const {
-  return impl_->tokenizer->TokenId(text);
-}
-
 Expected<std::shared_ptr<const CompiledConstraint>> Engine::CompileConstraint(
     const ConstraintOptions& options) const {
   return impl_->CompileConstraint(options);

@@ -93,7 +93,8 @@ struct Engine::Impl {
   Expected<int> AcquireSlot();
   bool FreeSome(const Conversation* owner, const PrefixCache::Entry* entry);
   Status GrowPages(int64_t num_tokens, const Conversation* owner, std::vector<int32_t>& pages);
-  Expected<SequenceState> AcquireState(int64_t num_tokens);
+  Expected<SequenceState> AcquireState(int64_t num_tokens);  // an empty one, with pages
+  Expected<SequenceState> WithPages(int64_t num_tokens, SequenceState state);  // or released
   // The state to begin with, with pages for `num_tokens`: a conversation's, a kept one of a prefix
   // of its tokens, or an empty one.
   Expected<SequenceState> StateFor(RunningSequence& sequence, int64_t num_tokens);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -231,6 +232,7 @@ class Bench {
     std::string model;
     std::vector<ServedRequest> served = {};
     double elapsed_s = 0;
+    std::vector<double> round_rates = {};
     DraftCounts metrics = {};  // what /metrics gained in its parts
     bool has_metrics = false;
   };
@@ -255,7 +257,12 @@ class Bench {
     CompletionServer server = Server(options_.arms[i]);
     VERBATIM_ASSIGN_OR_RETURN(const auto before, server.Metrics());
     Part part(options_, options_.arms[i], arm.model, trace, first);
-    VERBATIM_RETURN_IF_ERROR(part.Run(arm.served, arm.elapsed_s));
+    std::vector<ServedRequest> served;
+    double elapsed_s = 0;
+    VERBATIM_RETURN_IF_ERROR(part.Run(served, elapsed_s));
+    arm.round_rates.push_back(SummarizeServed(served, elapsed_s, options_.level).tokens_per_s());
+    arm.elapsed_s += elapsed_s;
+    std::ranges::move(served, std::back_inserter(arm.served));
     VERBATIM_ASSIGN_OR_RETURN(const auto after, server.Metrics());
     if (before && after) {
       arm.has_metrics = true;
@@ -276,10 +283,17 @@ class Bench {
         made.statistics.drafts_from_metrics = true;
       }
       made.served = std::move(arm.served);
+      made.round_rates = std::move(arm.round_rates);
       report.arms.push_back(std::move(made));
     }
     if (report.arms.size() == 2) {
       report.comparison = CompareServed(report.arms[0].served, report.arms[1].served);
+      std::vector<double> ratios;
+      for (size_t round = 0; round < report.arms[0].round_rates.size(); ++round) {
+        const double second = report.arms[1].round_rates[round];
+        if (second > 0) ratios.push_back(report.arms[0].round_rates[round] / second);
+      }
+      report.round_ratio = Summarize(std::move(ratios));
     }
     return report;
   }

@@ -18,6 +18,7 @@
 #include "measure/http_streams.h"
 #include "measure/serve_statistics.h"
 #include "measure/serve_trace.h"
+#include "measure/statistics.h"
 #include "verbatim/status.h"
 
 namespace verbatim {
@@ -59,11 +60,15 @@ struct ServeArmReport {
   std::string model = {};
   std::vector<ServedRequest> served = {};
   ServeStatistics statistics = {};
+  std::vector<double> round_rates = {};  // [rounds] output tokens per second
 };
 
 struct ServeReport {
   std::vector<ServeArmReport> arms = {};
   std::optional<ServedComparison> comparison = {};  // of two arms
+  // How many times as many tokens per second the first arm made as the second, over the rounds:
+  // one slow moment of the machine moves a total, but no median. All zero without a comparison.
+  Summary round_ratio = {};
 };
 
 // The body of one request: everything but the key.

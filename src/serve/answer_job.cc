@@ -90,9 +90,7 @@ void AnswerJob::Begin(const std::optional<ApiError>& error) {
 }
 
 bool AnswerJob::Compiles() const {
-  return request_.constraint.kind != ConstraintKind::kNone ||
-         request_.tool_choice == ToolChoice::kRequired ||
-         request_.tool_choice == ToolChoice::kNamed;
+  return request_.constraint.kind != ConstraintKind::kNone || request_.demands_call();
 }
 
 std::optional<ApiError> AnswerJob::ReadBody() {

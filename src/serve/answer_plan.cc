@@ -127,14 +127,7 @@ std::optional<ApiError> SetConstraint(const Engine& engine, const PlanDefaults& 
                                       const AnswerRequest& answer, bool starts_in_reasoning,
                                       Request& request) {
   request.constraint = answer.constraint;
-  const bool must_call = TellsOfTools(answer) && (answer.tool_choice == ToolChoice::kRequired ||
-                                                  answer.tool_choice == ToolChoice::kNamed);
-  if (must_call) {
-    if (request.constraint.kind != ConstraintKind::kNone) {
-      return Refusal("tool_choice",
-                     "tool_choice: expected auto or none beside a response format, "
-                     "received one that demands a call");
-    }
+  if (answer.demands_call()) {
     auto grammar = ToolCallGrammar(defaults.format, answer.tools, answer.tool_name,
                                    answer.parallel_tool_calls);
     if (!grammar.ok()) return ToApiError(grammar.status(), "tools");
@@ -147,7 +140,8 @@ std::optional<ApiError> SetConstraint(const Engine& engine, const PlanDefaults& 
     request.constraint.begin_after = *std::move(ids);
   }
   auto compiled = engine.CompileConstraint(request.constraint);
-  if (!compiled.ok()) return ToApiError(compiled.status(), must_call ? "tools" : "response_format");
+  if (!compiled.ok())
+    return ToApiError(compiled.status(), answer.demands_call() ? "tools" : "response_format");
   request.compiled_constraint = *std::move(compiled);
   return std::nullopt;
 }

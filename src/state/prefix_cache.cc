@@ -71,8 +71,6 @@ const PrefixCache::Entry* PrefixCache::Find(std::span<const int32_t> prompt,
 }
 
 void PrefixCache::CountQuery(int64_t prompt_tokens, int64_t hit_tokens) {
-  ++stats_.queries;
-  stats_.hits += hit_tokens > 0 ? 1 : 0;
   stats_.queried_tokens += prompt_tokens - 1;
   stats_.hit_tokens += hit_tokens;
 }
@@ -120,7 +118,6 @@ bool PrefixCache::Insert(std::span<const int32_t> tokens, const SequenceState& s
   ++lengths_[static_cast<int64_t>(tokens.size())];
   entries_.push_back(std::move(entry));
   by_hash_.emplace(hash, std::prev(entries_.end()));
-  ++stats_.insertions;
   const Entry* const inserted = &entries_.back();
   while (bytes() > limits_.max_bytes && EvictOldest(inserted)) {
   }

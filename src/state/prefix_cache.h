@@ -25,9 +25,6 @@ namespace verbatim {
 struct PrefixCacheStats {
   int64_t queried_tokens = 0;  // of prompts that asked, without each one's last
   int64_t hit_tokens = 0;      // of those, not computed again
-  int64_t queries = 0;
-  int64_t hits = 0;
-  int64_t insertions = 0;
   int64_t evictions = 0;
   int64_t entries = 0;
   int64_t bytes = 0;  // of recurrent states and of pages that entries hold

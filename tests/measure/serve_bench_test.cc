@@ -216,6 +216,29 @@ TEST(ServeBench, TwoArmsTakeTurnsOverOneTrace) {
   EXPECT_TRUE(report->comparison->comparable());
 }
 
+TEST(ServeBench, OneSlowRoundMovesATotalButNoMedian) {
+  World world;
+  world.answer = [&world](const std::string& host, const json&) {
+    world.token_s = host == "a" ? 0.5 : 1.0;
+    if (world.asked.size() == 1) world.token_s = 100;
+    return std::string("four");
+  };
+  ServeBenchOptions options = Options(world);
+  options.arms.push_back({.name = "two", .url = {.host = "b"}});
+  options.concurrency = 1;
+  options.rounds = 6;
+  const auto report = RunServeBench(options);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->arms[0].round_rates.size(), 6u);
+  ASSERT_EQ(report->arms[1].round_rates.size(), 6u);
+  const double fast = report->arms[0].round_rates[1];
+  EXPECT_LT(report->arms[0].round_rates[0], fast / 10);
+  EXPECT_EQ(report->round_ratio.count, 6);
+  EXPECT_GT(report->round_ratio.median, 1.0);
+  EXPECT_NEAR(report->round_ratio.median, fast / report->arms[1].round_rates[1], 1e-9);
+  EXPECT_LT(report->arms[0].statistics.tokens_per_s(), report->arms[1].statistics.tokens_per_s());
+}
+
 TEST(ServeBench, OneOtherLetterIsADifference) {
   World world;
   world.answer = [](const std::string& host, const json& body) {

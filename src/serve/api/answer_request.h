@@ -43,6 +43,10 @@ struct AnswerRequest {
   bool add_generation_prompt = true;
   ToolChoice tool_choice = ToolChoice::kAuto;
   std::string tool_name = {};  // kNamed
+  // The answer must be a call, so that the text is constrained.
+  bool demands_call() const {
+    return tool_choice == ToolChoice::kRequired || tool_choice == ToolChoice::kNamed;
+  }
   bool parallel_tool_calls = true;
 
   std::optional<int64_t> max_tokens = {};  // not given: what the context leaves

@@ -136,9 +136,7 @@ void CheckTogether(const FieldReader& body, const AnswerRequest& request) {
   if (request.max_tokens && request.sampling.min_tokens > *request.max_tokens) {
     body.Fault("min_tokens", fmt::format("at most max_tokens, {}", *request.max_tokens));
   }
-  const bool forced =
-      request.tool_choice == ToolChoice::kRequired || request.tool_choice == ToolChoice::kNamed;
-  if (forced && request.constraint.kind != ConstraintKind::kNone) {
+  if (request.demands_call() && request.constraint.kind != ConstraintKind::kNone) {
     body.Unsupported("tool_choice", "\"auto\" or \"none\" beside a constraint on the text",
                      "leaving out one of them: no text is both");
   }
