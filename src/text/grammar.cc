@@ -57,7 +57,8 @@ Status GrammarMatcher::Commit(int32_t token) {
   // A negative id becomes one that no vocabulary has.
   const int code = vtf_grammar_commit(handle_.get(), static_cast<uint32_t>(token), error.out());
   if (code == VTF_OK) return {};
-  return text_ffi::ToStatus(code, "constraint", "a token that the last mask allowed", error);
+  return text_ffi::ToStatus(
+      code, "constraint", "a token that the last mask allowed, within the limits", error, kAdvice);
 }
 
 Expected<GrammarMatcher> GrammarMatcher::Clone() const {
