@@ -46,9 +46,8 @@ Expected<ConstraintOptions> ReadConstraint(const CommandLine& line) {
   for (const Source& source : kSources) {
     if (!line.Given(source.option)) continue;
     const std::string label = fmt::format("--{}", source.option);
-    if (given != nullptr || line.Given("receipt")) {
-      const std::string other = given != nullptr ? fmt::format("--{}", given) : "--receipt";
-      return MakeError(StatusCode::kInvalidArgument, label, fmt::format("no {} beside it", other),
+    if (given != nullptr) {
+      return MakeError(StatusCode::kInvalidArgument, label, fmt::format("no --{} beside it", given),
                        "both", "one of them");
     }
     given = source.option;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <span>
 
 #include "base/mapped_file.h"
 #include "base/sha256.h"
@@ -46,7 +47,7 @@ std::string Receipt::NumericsName() const {
 }
 
 Status CheckReceiptRequest(const Request& request) {
-  const auto check = [](const std::vector<std::string>& texts, std::string_view what) -> Status {
+  const auto check = [](std::span<const std::string> texts, std::string_view what) -> Status {
     for (const std::string& text : texts) {
       if (IsUtf8(text)) continue;
       return MakeError(StatusCode::kInvalidArgument, what, "UTF-8, which a receipt can hold",
@@ -54,11 +55,7 @@ Status CheckReceiptRequest(const Request& request) {
     }
     return {};
   };
-  if (request.constraint.kind != ConstraintKind::kNone) {
-    return MakeError(StatusCode::kUnsupported, "receipt",
-                     "a request without a constraint, which receipts do not hold yet",
-                     ConstraintKindName(request.constraint.kind));
-  }
+  VERBATIM_RETURN_IF_ERROR(check(std::span(&request.constraint.text, 1), "constraint"));
   VERBATIM_RETURN_IF_ERROR(check(request.stop, "stop"));
   return check(request.sampling.banned_strings, "banned_strings");
 }
@@ -102,6 +99,7 @@ Expected<Receipt> MakeReceipt(const EngineInfo& info, const ModelIdentity& ident
   receipt.eos_token_ids = info.eos_token_ids;
   receipt.sampling = request.sampling;
   receipt.sampling.logprobs = -1;
+  receipt.constraint = request.constraint;
   receipt.token_ids = result.token_ids;
   receipt.finish_reason = result.finish_reason;
   for (const Sha256Bytes& digest : result.position_digests) {

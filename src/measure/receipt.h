@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "checkpoint/model_identity.h"
+#include "verbatim/constraint.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {
@@ -55,6 +56,7 @@ struct Receipt {
   bool ignore_eos = false;
   std::vector<int32_t> eos_token_ids;  // of the model and its tokenizer
   SamplingOptions sampling;            // without logprobs, which decide nothing
+  ConstraintOptions constraint;
 
   // The output.
   std::vector<int32_t> token_ids;
@@ -70,7 +72,7 @@ struct Receipt {
 };
 
 // Whether a receipt can hold the request. kInvalidArgument: texts that are not UTF-8, which JSON
-// can't carry; kUnsupported: a constraint.
+// can't carry.
 Status CheckReceiptRequest(const Request& request);
 
 // `result` is that of `request` with position_digests. kInvalidArgument: a request that was

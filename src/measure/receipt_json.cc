@@ -51,6 +51,24 @@ Json SamplingJson(const SamplingOptions& sampling) {
           {"min_tokens", sampling.min_tokens}};
 }
 
+// Without a constraint there is no such field.
+Json RequestJson(const Receipt& receipt) {
+  Json request = {{"prompt_token_ids", receipt.prompt_token_ids},
+                  {"max_tokens", receipt.max_tokens},
+                  {"context", receipt.context},
+                  {"stop", receipt.stop},
+                  {"ignore_eos", receipt.ignore_eos},
+                  {"eos_token_ids", receipt.eos_token_ids},
+                  {"sampling", SamplingJson(receipt.sampling)}};
+  const ConstraintOptions& constraint = receipt.constraint;
+  if (constraint.kind != ConstraintKind::kNone) {
+    request["constraint"] = {{"kind", ConstraintKindName(constraint.kind)},
+                             {"text", constraint.text},
+                             {"begin_after", constraint.begin_after}};
+  }
+  return request;
+}
+
 }  // namespace
 
 std::string ReceiptJson(const Receipt& receipt) {
@@ -66,14 +84,7 @@ std::string ReceiptJson(const Receipt& receipt) {
                 {{"profile", receipt.numerics_profile},
                  {"version", receipt.numerics_version},
                  {"kv_type", KvCacheTypeName(receipt.kv_type)}}},
-               {"request",
-                {{"prompt_token_ids", receipt.prompt_token_ids},
-                 {"max_tokens", receipt.max_tokens},
-                 {"context", receipt.context},
-                 {"stop", receipt.stop},
-                 {"ignore_eos", receipt.ignore_eos},
-                 {"eos_token_ids", receipt.eos_token_ids},
-                 {"sampling", SamplingJson(receipt.sampling)}}},
+               {"request", RequestJson(receipt)},
                {"output",
                 {{"token_ids", receipt.token_ids},
                  {"finish_reason", FinishReasonName(receipt.finish_reason)},

@@ -76,6 +76,12 @@ class ObjectReader {
     if (!flag.ok()) return Fail(flag.status());
     *value = *flag;
   }
+  void Text(const std::string& key, std::string* value) {
+    seen_.insert(key);
+    Expected<std::string> text = fields_.String(key);
+    if (!text.ok()) return Fail(text.status());
+    *value = *std::move(text);
+  }
   // A short printable name.
   void Name(const std::string& key, std::string* value) {
     seen_.insert(key);
@@ -149,6 +155,7 @@ class ObjectReader {
     Fail(MakeError(StatusCode::kCorrupt, fields_.Where(key), expected,
                    value == nullptr ? "no such key" : JsonForMessage(*value)));
   }
+  bool Has(const std::string& key) const { return fields_.Has(key); }
   const Status& status() const { return status_; }
   // The first fault, also that of a key which is none of the format's.
   Status Finish() {
@@ -226,6 +233,21 @@ Status ReadSampling(ObjectReader object, SamplingOptions* sampling) {
   return object.Finish();
 }
 
+Status ReadConstraint(ObjectReader object, ConstraintOptions* constraint) {
+  std::string kind;
+  object.Name("kind", &kind);
+  object.Text("text", &constraint->text);
+  object.Ids("begin_after", &constraint->begin_after);
+  for (const ConstraintKind known : {ConstraintKind::kJsonObject, ConstraintKind::kJsonSchema,
+                                     ConstraintKind::kRegex, ConstraintKind::kGrammar}) {
+    if (kind == ConstraintKindName(known)) constraint->kind = known;
+  }
+  if (constraint->kind == ConstraintKind::kNone) {
+    object.Fault("kind", "json_object, json_schema, regex or grammar");
+  }
+  return object.Finish();
+}
+
 Status ReadRequest(ObjectReader request, Receipt* receipt) {
   request.Ids("prompt_token_ids", &receipt->prompt_token_ids);
   request.Integer("max_tokens", 1, kMostCount, &receipt->max_tokens);
@@ -234,6 +256,9 @@ Status ReadRequest(ObjectReader request, Receipt* receipt) {
   request.Bool("ignore_eos", &receipt->ignore_eos);
   request.Ids("eos_token_ids", &receipt->eos_token_ids);
   ObjectReader sampling = request.Object("sampling");
+  if (request.Has("constraint")) {
+    VERBATIM_RETURN_IF_ERROR(ReadConstraint(request.Object("constraint"), &receipt->constraint));
+  }
   VERBATIM_RETURN_IF_ERROR(request.Finish());
   return ReadSampling(std::move(sampling), &receipt->sampling);
 }

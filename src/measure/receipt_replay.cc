@@ -27,6 +27,7 @@ Request ReplayRequest(const Receipt& receipt) {
   request.stop = receipt.stop;
   request.ignore_eos = receipt.ignore_eos;
   request.sampling = receipt.sampling;
+  request.constraint = receipt.constraint;
   request.want_text = false;
   request.position_digests = true;
   return request;

@@ -3,8 +3,7 @@
     tools/python_env.sh run tests/browser/take_screenshots.py docs/images [URL]
 
 Without the URL of a running server, of `verbatim serve` with tiny-qwen35-4bit, which goes on with a story (continue.jinja).
-Fonts are the machine's: fonts-inter, fonts-texgyre and
-fonts-noto-color-emoji look like most people's systems.
+Fonts are the machine's: fonts-inter, fonts-texgyre and fonts-noto-color-emoji look like most people's systems.
 """
 
 import contextlib
@@ -23,6 +22,7 @@ def take(browser, url, folder, name, width, height, scheme):
     page.goto(url)
     expect(page.locator("#model")).not_to_be_empty()
     page.click("#open-settings")
+    page.select_option("#set-drafts", "2")  # on some machines a small model is fastest without any
     page.fill("#set-max-tokens", "150")
     page.fill("#set-temperature", "0.7")
     page.fill("#set-seed", "4")

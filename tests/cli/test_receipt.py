@@ -131,6 +131,28 @@ class ReceiptTest(unittest.TestCase):
         self.make(path, model=TINY)
         self.assertEqual(self.verify(path, 0, model=TINY)["replay"]["positions_equal"], 32)
 
+    def test_constraints_are_replayed_too(self):
+        grammar = self.folder / "grammar.lark"
+        grammar.write_text('start: ("ab" | "ö")+ "!"')
+        for kind, *constraint in (("json_schema", "--json-schema", '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'),
+                                  ("regex", "--regex", '[a-f "]{3,40}'), ("grammar", "--grammar-file", grammar)):
+            path = self.folder / f"{kind}.json"
+            self.make(path, *SAMPLED[:6], *constraint)
+            self.assertEqual(json.loads(path.read_text())["request"]["constraint"]["kind"], kind)
+            self.verify(path, 0)
+        receipt = json.loads(path.read_text())
+        receipt["request"]["constraint"]["text"] = 'start: "c"+'
+        path.write_text(json.dumps(receipt))
+        self.assertEqual(self.verify(path, 3)["edited"], ["request.constraint.text"])
+        path.write_text(json.dumps(reseal(receipt)))
+        difference = self.verify(path, 3)["replay"]["difference"]
+        self.assertEqual((difference["kind"], difference["position"]), ("token", 0))
+        receipt["request"]["constraint"]["text"] = "start: ("
+        path.write_text(json.dumps(reseal(receipt)))
+        done = run("receipt", "verify", path, "-m", NANO)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"constraint", done.stderr)
+
     def test_other_targets_kv_types_and_a_copy_of_the_model(self):
         model = self.copy_model()
         for target in run_json("version")["targets"]:

@@ -48,7 +48,7 @@ BAD = {
         "--generation-config": [(*PROMPTED, "--generation-config", "maybe")],
         "--receipt": [(*PROMPTED, "--receipt", ""), (*PROMPTED, "--receipt=")],
         "--draft-noise": [(*PROMPTED, "--spec", "mtp", "--draft-noise", "loud"), (*PROMPTED, "--draft-noise", "off")],
-        "--json-schema": [(*PROMPTED, "--json-schema", ""), (*PROMPTED, "--receipt", "/tmp/never", "--json-schema", "{}")],
+        "--json-schema": [(*PROMPTED, "--json-schema", "")],
         "--json-schema-file": [(*PROMPTED, "--json-schema-file", "")],
         "--regex": [(*PROMPTED, "--regex", ""), (*PROMPTED, "--json-schema", "{}", "--regex", "a")],
         "--grammar-file": [(*PROMPTED, "--grammar-file", ""), (*PROMPTED, "--regex", "a", "--grammar-file", "/dev/null")],

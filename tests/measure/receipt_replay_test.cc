@@ -67,6 +67,21 @@ TEST(ReceiptReplay, ReplayOfEveryKindOfEndIsEqual) {
   EXPECT_FALSE(Replay(stopped).difference.has_value());
 }
 
+TEST(ReceiptReplay, AConstraintIsPartOfWhatIsReplayed) {
+  const Receipt& receipt = ConstrainedReceipt();
+  // It did something, and began only behind its mark.
+  EXPECT_EQ(receipt.token_ids[0], GreedyReceipt().token_ids[0]);
+  EXPECT_NE(receipt.token_ids, GreedyReceipt().token_ids);
+  EXPECT_FALSE(Replay(Parsed(ReceiptJson(receipt))).difference.has_value());
+  Receipt edited = receipt;
+  edited.constraint = {};
+  EXPECT_EQ(Difference(edited).kind, ReplayDifference::Kind::kToken);
+  edited = receipt;
+  edited.constraint.text = "[0-9]+";
+  EXPECT_EQ(Difference(edited).kind, ReplayDifference::Kind::kToken);
+  EXPECT_EQ(Difference(edited).position, 1);
+}
+
 TEST(ReceiptReplay, ReplayNamesTheFirstDifferingPositionAndHow) {
   using Kind = ReplayDifference::Kind;
   Receipt receipt = GreedyReceipt();

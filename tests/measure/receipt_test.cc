@@ -77,6 +77,19 @@ TEST(Receipt, ComesBackFromItsFileWithEveryField) {
   EXPECT_EQ(read.origin.threads, 2);
 }
 
+TEST(Receipt, AConstraintComesBackAndIsAbsentWhereThereIsNone) {
+  const std::string text = ReceiptJson(ConstrainedReceipt());
+  const Receipt read = Parsed(text);
+  EXPECT_TRUE(read.edited.empty());
+  EXPECT_EQ(ReceiptJson(read), text);
+  const ConstraintOptions asked = ConstrainedRequest().constraint;
+  EXPECT_EQ(read.constraint.kind, asked.kind);
+  EXPECT_EQ(read.constraint.text, asked.text);
+  EXPECT_EQ(read.constraint.begin_after, asked.begin_after);
+  EXPECT_FALSE(json::parse(ReceiptJson(GreedyReceipt()))["request"].contains("constraint"));
+  EXPECT_EQ(Parsed(ReceiptJson(GreedyReceipt())).constraint.kind, ConstraintKind::kNone);
+}
+
 TEST(Receipt, FloatsComeBackBitForBit) {
   std::mt19937 random(1);
   for (int64_t i = 0; i < Sampled(200'000, 20'000); ++i) {
@@ -103,8 +116,12 @@ TEST(Receipt, AnotherSpellingIsNoEdit) {
   EXPECT_TRUE(Parsed(text).edited.empty());
 }
 
-TEST(Receipt, EachEditedFieldIsNamed) {
-  const json original = json::parse(ReceiptJson(SampledReceipt()));
+class ReceiptFields : public ::testing::TestWithParam<const Receipt& (*)()> {};
+INSTANTIATE_TEST_SUITE_P(Of, ReceiptFields, ::testing::Values(&SampledReceipt, &ConstrainedReceipt),
+                         [](const auto& of) { return of.index == 0 ? "Sampled" : "Constrained"; });
+
+TEST_P(ReceiptFields, EachEditedOneIsNamed) {
+  const json original = json::parse(ReceiptJson(GetParam()()));
   int fields = 0;
   VisitFields(original, json::json_pointer(), [&](const json::json_pointer& pointer) {
     const std::string path = DottedPath(pointer);
@@ -127,7 +144,9 @@ TEST(Receipt, EachEditedFieldIsNamed) {
       if (path == "numerics.kv_type") {
         text = "f32";
       } else if (path == "output.finish_reason") {
-        text = "stop";
+        text = text == "stop" ? "length" : "stop";
+      } else if (path == "request.constraint.kind") {
+        text = "grammar";
       } else {
         text.back() = text.back() == 'a' ? 'b' : 'a';
       }
@@ -138,7 +157,11 @@ TEST(Receipt, EachEditedFieldIsNamed) {
       value[3] = value[3].get<int>() + 1;
     } else {
       ASSERT_TRUE(value.is_array());
-      value = json::array();
+      value = value.empty() ? json::array({path.ends_with("ids") ? json(4) : json("a")})
+                            : json::array();
+      if (path == "request.sampling.logit_bias") {
+        value = json::array({{{"token_id", 4}, {"bias", 0.5}}});
+      }
     }
     EXPECT_EQ(Parsed(edited.dump()).edited, std::vector<std::string>{path});
     // Whoever changes the checksum with it changed the whole's digest.
@@ -155,8 +178,8 @@ TEST(Receipt, EachEditedFieldIsNamed) {
   EXPECT_GT(fields, 40);
 }
 
-TEST(Receipt, EachMissingOrForeignFieldIsAnErrorThatNamesIt) {
-  const json original = json::parse(ReceiptJson(SampledReceipt()));
+TEST_P(ReceiptFields, EachMissingOrForeignOneIsAnErrorThatNamesIt) {
+  const json original = json::parse(ReceiptJson(GetParam()()));
   const auto check = [](const json& damaged, const std::string& name) {
     const auto receipt = ParseReceipt(damaged.dump(), "r.json");
     ASSERT_FALSE(receipt.ok()) << name;
@@ -177,13 +200,15 @@ TEST(Receipt, EachMissingOrForeignFieldIsAnErrorThatNamesIt) {
     for (const json& wrong : {json(nullptr), json::object(), json(-1), json(1e300), json("\x1b[0m"),
                               json::array({-1}), json::array({nullptr}), json::array({1.5})}) {
       if (path.starts_with("request.sampling.") && wrong == -1) continue;  // the engine's to refuse
+      if (path == "request.constraint.text" && wrong.is_string()) continue;  // so is that
       damaged = original;
       damaged[pointer] = wrong;
       check(damaged, pointer.back());
     }
   });
-  for (const char* section : {"", "/model", "/numerics", "/request", "/request/sampling", "/output",
-                              "/made_by", "/made_by/widths"}) {
+  for (const char* section : {"", "/model", "/numerics", "/request", "/request/sampling",
+                              "/request/constraint", "/output", "/made_by", "/made_by/widths"}) {
+    if (!original.contains(json::json_pointer(section))) continue;
     json damaged = original;
     damaged[json::json_pointer(section)]["foreign"] = 1;
     check(damaged, "foreign");
@@ -231,6 +256,9 @@ TEST(Receipt, WhatCanNotBeInOneIsRefused) {
   EXPECT_EQ(CheckReceiptRequest(request).code(), StatusCode::kInvalidArgument);
   request.stop = {};
   request.sampling.banned_strings = {"a\xc3"};
+  EXPECT_EQ(CheckReceiptRequest(request).code(), StatusCode::kInvalidArgument);
+  request.sampling.banned_strings = {};
+  request.constraint = {.kind = ConstraintKind::kGrammar, .text = "start: \"\xff\""};
   EXPECT_EQ(CheckReceiptRequest(request).code(), StatusCode::kInvalidArgument);
 }
 

@@ -79,6 +79,20 @@ inline const Receipt& GreedyReceipt() {
   return receipt;
 }
 
+// Of every field of a constraint; behind an unconstrained token, drafts and all.
+inline Request ConstrainedRequest() {
+  Request request = GreedyRequest();
+  request.constraint = {.kind = ConstraintKind::kRegex,
+                        .text = "([a-z \\n]|\"|ö){4,60}",
+                        .begin_after = {GreedyReceipt().token_ids[0]}};
+  return request;
+}
+
+inline const Receipt& ConstrainedReceipt() {
+  static const Receipt receipt = Make(ConstrainedRequest());
+  return receipt;
+}
+
 inline Receipt Parsed(const std::string& text) {
   auto receipt = ParseReceipt(text, "r.json");
   EXPECT_TRUE(receipt.ok()) << receipt.status().message();
