@@ -1,8 +1,6 @@
 // Answers of POST /v1/chat/completions: chat.completion and chat.completion.chunk. Not its request
 // (chat_completions.cc).
-#include <fmt/format.h>
-
-#include "serve/api/writer_parts.h"
+#include "serve/api/openai_writer.h"
 
 namespace verbatim::serve {
 namespace {
@@ -21,10 +19,14 @@ struct Choice {
   Json tokens = Json::array();
 };
 
-class ChatWriter final : public WriterBase {
+class ChatWriter final : public OpenAiWriter {
  public:
   ChatWriter(const AnswerRequest& request, AnswerHead head)
-      : WriterBase(request, std::move(head)), choices_(ends_.size()) {}
+      : OpenAiWriter(request, std::move(head),
+                     {.id_prefix = "chatcmpl-",
+                      .whole = "chat.completion",
+                      .chunk = "chat.completion.chunk"}),
+        choices_(ends_.size()) {}
 
   std::string Begin() override {
     std::string out;
@@ -54,48 +56,23 @@ class ChatWriter final : public WriterBase {
     return out;
   }
 
-  std::string EndChoice(const ChoiceEnd& end) override {
-    SetEnd(end);
-    if (!stream_) return {};
-    Json choice = ChoiceJson(end.choice, Json::object());
-    Finish(end, choice);
-    Json body = Body("chat.completion.chunk", Json::array({std::move(choice)}));
-    AddTimings(body);
-    return SseData(body);
-  }
-
-  std::string End() override {
-    if (!stream_) return DumpJson(Whole());
-    std::string out;
-    if (include_usage_) {
-      Json body = Body("chat.completion.chunk", Json::array());
-      body["usage"] = OpenAiUsageJson();
-      AddMetrics(body);
-      out = SseData(body);
-    }
-    return out + "data: [DONE]\n\n";
-  }
-
-  std::string Fail(const ApiError& error) override {
-    const std::string json = ErrorJson(error, api_, head_.id);
-    return stream_ ? fmt::format("data: {}\n\n", json) : json;
-  }
-
  private:
-  Json Body(std::string_view object, Json choices) const {
-    Json body;
-    body["id"] = "chatcmpl-" + head_.id;
-    body["object"] = object;
-    body["created"] = head_.created;
-    body["model"] = head_.model;
-    body["system_fingerprint"] = head_.system_fingerprint;
-    body["choices"] = std::move(choices);
-    if (stream_ && include_usage_) body["usage"] = nullptr;
-    return body;
+  Json EmptyChoice(int index) const override { return ChoiceJson(index, Json::object()); }
+
+  Json TakeChoice(int index) override {
+    Choice& choice = choices_[static_cast<size_t>(index)];
+    Json json;
+    json["index"] = index;
+    json["message"] = MessageJson(index, choice);
+    json["logprobs"] = nullptr;
+    if (logprobs_) {
+      json["logprobs"] = {{"content", std::move(choice.logprobs)}, {"refusal", nullptr}};
+    }
+    return json;
   }
 
-  std::string Chunk(Json choice) const {
-    return SseData(Body("chat.completion.chunk", Json::array({std::move(choice)})));
+  Json TakeTokens(int index) override {
+    return std::move(choices_[static_cast<size_t>(index)].tokens);
   }
 
   static Json ChoiceJson(int index, Json delta) {
@@ -149,13 +126,6 @@ class ChatWriter final : public WriterBase {
     }
   }
 
-  void Finish(const ChoiceEnd& end, Json& choice) const {
-    choice["finish_reason"] = FinishReasonWord(end);
-    choice["stop_reason"] = StopReasonJson(end);
-    choice["verbatim"] = VerbatimJson(end);
-    if (!single()) choice["verbatim"]["timings"] = TimingsJson(end);
-  }
-
   void Keep(const AnswerPart& part) {
     Choice& choice = choices_[ChoiceIndex(part.choice)];
     for (const AnswerDelta& delta : part.deltas) {
@@ -195,28 +165,6 @@ class ChatWriter final : public WriterBase {
       message["tool_calls"] = std::move(calls);
     }
     return message;
-  }
-
-  Json Whole() {
-    Json list = Json::array();
-    for (int i = 0; i < num_choices(); ++i) {
-      Choice& choice = choices_[static_cast<size_t>(i)];
-      Json json;
-      json["index"] = i;
-      json["message"] = MessageJson(i, choice);
-      json["logprobs"] = nullptr;
-      if (logprobs_) {
-        json["logprobs"] = {{"content", std::move(choice.logprobs)}, {"refusal", nullptr}};
-      }
-      Finish(*ends_[static_cast<size_t>(i)], json);
-      if (token_details_) json["verbatim"]["tokens"] = std::move(choice.tokens);
-      list.push_back(std::move(json));
-    }
-    Json body = Body("chat.completion", std::move(list));
-    body["usage"] = OpenAiUsageJson();
-    AddMetrics(body);
-    AddTimings(body);
-    return body;
   }
 
   std::vector<Choice> choices_;

@@ -1,7 +1,5 @@
 // Answers of POST /v1/completions: text_completion. Not its request (completions.cc).
-#include <fmt/format.h>
-
-#include "serve/api/writer_parts.h"
+#include "serve/api/openai_writer.h"
 #include "text/utf8.h"
 
 namespace verbatim::serve {
@@ -63,10 +61,13 @@ struct Choice {
   Json tokens = Json::array();
 };
 
-class CompletionsWriter final : public WriterBase {
+class CompletionsWriter final : public OpenAiWriter {
  public:
   CompletionsWriter(const AnswerRequest& request, AnswerHead head)
-      : WriterBase(request, std::move(head)), choices_(ends_.size()) {}
+      : OpenAiWriter(
+            request, std::move(head),
+            {.id_prefix = "cmpl-", .whole = "text_completion", .chunk = "text_completion"}),
+        choices_(ends_.size()) {}
 
   std::string Begin() override { return {}; }
 
@@ -89,47 +90,21 @@ class CompletionsWriter final : public WriterBase {
     Json json = ChoiceJson(part.choice, std::move(text));
     if (report && logprobs_) json["logprobs"] = logprobs.Take();
     if (report && token_details_) json["verbatim"]["tokens"] = std::move(tokens);
-    return SseData(Body(Json::array({std::move(json)})));
-  }
-
-  std::string EndChoice(const ChoiceEnd& end) override {
-    SetEnd(end);
-    if (!stream_) return {};
-    Json json = ChoiceJson(end.choice, "");
-    Finish(end, json);
-    Json body = Body(Json::array({std::move(json)}));
-    AddTimings(body);
-    return SseData(body);
-  }
-
-  std::string End() override {
-    if (!stream_) return DumpJson(Whole());
-    std::string out;
-    if (include_usage_) {
-      Json body = Body(Json::array());
-      body["usage"] = OpenAiUsageJson();
-      AddMetrics(body);
-      out = SseData(body);
-    }
-    return out + "data: [DONE]\n\n";
-  }
-
-  std::string Fail(const ApiError& error) override {
-    const std::string json = ErrorJson(error, api_, head_.id);
-    return stream_ ? fmt::format("data: {}\n\n", json) : json;
+    return Chunk(std::move(json));
   }
 
  private:
-  Json Body(Json choices) const {
-    Json body;
-    body["id"] = "cmpl-" + head_.id;
-    body["object"] = "text_completion";
-    body["created"] = head_.created;
-    body["model"] = head_.model;
-    body["system_fingerprint"] = head_.system_fingerprint;
-    body["choices"] = std::move(choices);
-    if (stream_ && include_usage_) body["usage"] = nullptr;
-    return body;
+  Json EmptyChoice(int index) const override { return ChoiceJson(index, ""); }
+
+  Json TakeChoice(int index) override {
+    Choice& choice = choices_[static_cast<size_t>(index)];
+    Json json = ChoiceJson(index, std::move(choice.text));
+    if (logprobs_) json["logprobs"] = choice.logprobs.Take();
+    return json;
+  }
+
+  Json TakeTokens(int index) override {
+    return std::move(choices_[static_cast<size_t>(index)].tokens);
   }
 
   static Json ChoiceJson(int index, std::string text) {
@@ -139,30 +114,6 @@ class CompletionsWriter final : public WriterBase {
     json["logprobs"] = nullptr;
     json["finish_reason"] = nullptr;
     return json;
-  }
-
-  void Finish(const ChoiceEnd& end, Json& json) const {
-    json["finish_reason"] = FinishReasonWord(end);
-    json["stop_reason"] = StopReasonJson(end);
-    json["verbatim"] = VerbatimJson(end);
-    if (!single()) json["verbatim"]["timings"] = TimingsJson(end);
-  }
-
-  Json Whole() {
-    Json list = Json::array();
-    for (int i = 0; i < num_choices(); ++i) {
-      Choice& choice = choices_[static_cast<size_t>(i)];
-      Json json = ChoiceJson(i, std::move(choice.text));
-      if (logprobs_) json["logprobs"] = choice.logprobs.Take();
-      Finish(*ends_[static_cast<size_t>(i)], json);
-      if (token_details_) json["verbatim"]["tokens"] = std::move(choice.tokens);
-      list.push_back(std::move(json));
-    }
-    Json body = Body(std::move(list));
-    body["usage"] = OpenAiUsageJson();
-    AddMetrics(body);
-    AddTimings(body);
-    return body;
   }
 
   std::vector<Choice> choices_;
