@@ -120,7 +120,8 @@ std::string ChatHelp() {
   }
   text += R"(
 A line is a message. A backslash at its end continues it; """ begins a message of several lines
-and ends it. Ctrl-C ends the answer or clears the line, two in a row end the program.
+and ends it. Pasted text stays one message, whatever is in it, until Enter is pressed. Ctrl-C ends
+the answer or clears the line, two in a row end the program.
 )";
   return text;
 }

@@ -1,4 +1,5 @@
-// ChatHistory: the typed lines of earlier sessions, one a line in a file. Not the conversations.
+// ChatHistory: the typed lines of earlier sessions, one a line in a file, also those with pasted
+// line breaks inside. Not the conversations.
 #ifndef VERBATIM_APPS_CHAT_HISTORY_H_
 #define VERBATIM_APPS_CHAT_HISTORY_H_
 
@@ -20,6 +21,9 @@ std::filesystem::path HistoryPath(const std::function<std::string(const char*)>&
 class ChatHistory {
  public:
   static constexpr size_t kMaxLines = 1000;
+  // Of one line as it is stored; longer ones are for the session that has them. It is what keeps
+  // the file, of at most twice kMaxLines, at a size to be read at every start.
+  static constexpr size_t kMaxLineBytes = size_t{32} << 10;
 
   explicit ChatHistory(std::filesystem::path path) : path_(std::move(path)) {}
 

@@ -38,7 +38,8 @@ ReadLine PipeLines::Read(bool /*continued*/) {
 }
 
 std::optional<std::string> MessageAssembler::Add(std::string_view line) {
-  if (!pending() && line.starts_with(kQuotes)) {
+  const bool pasted = line.find('\n') != std::string_view::npos;
+  if (!pending() && !pasted && line.starts_with(kQuotes)) {
     in_block_ = true;
     line.remove_prefix(kQuotes.size());
     if (line.empty()) return std::nullopt;
@@ -48,7 +49,7 @@ std::optional<std::string> MessageAssembler::Add(std::string_view line) {
     if (trimmed.ends_with(kQuotes)) {
       text_ += trimmed.substr(0, trimmed.size() - kQuotes.size());
       // The line break before closing quotes on a line of their own is not the message's.
-      if (trimmed.size() == kQuotes.size() && text_.ends_with('\n')) text_.pop_back();
+      if (text_.ends_with('\n')) text_.pop_back();
       in_block_ = false;
       return std::exchange(text_, {});
     }
@@ -56,7 +57,7 @@ std::optional<std::string> MessageAssembler::Add(std::string_view line) {
     text_ += '\n';
     return std::nullopt;
   }
-  continued_ = line.ends_with('\\');
+  continued_ = !pasted && line.ends_with('\\');
   if (continued_) line.remove_suffix(1);
   text_ += line;
   if (!continued_) return std::exchange(text_, {});

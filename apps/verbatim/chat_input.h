@@ -17,7 +17,7 @@ struct ReadLine {
     kTerminated,   // SIGTERM
   };
   Kind kind = Kind::kEnd;
-  std::string text = {};  // kLine: without the line break
+  std::string text = {};  // kLine: without the line break; those inside were pasted
 };
 
 class LineSource {
@@ -39,7 +39,8 @@ class PipeLines : public LineSource {
 };
 
 // A message is a line, a line and what follows its trailing backslash, or what stands between
-// lines with """ at their start and at their end.
+// lines with """ at their start and at their end. A line with line breaks inside, which only a
+// paste has, is text as it is: neither """ at its start nor a backslash at its end mean anything.
 class MessageAssembler {
  public:
   // The message that `line` completes, if it does.

@@ -14,6 +14,8 @@ namespace verbatim::cli {
 
 // Keys as in emacs mode of libedit, or as ~/.editrc says. Ctrl-C drops the line and is reported;
 // the terminal's size may change and the program be stopped and continued while a line is typed.
+// What is pasted (bracketed paste, on while a line is read) goes into the line as text: none of it
+// is a key, and its line breaks stay inside the line. Those at the line's end are dropped.
 // One at a time: it changes the process's signal handlers and character type locale.
 class LineEditor : public LineSource {
  public:

@@ -42,6 +42,16 @@ TEST(MessageAssemblerTest, Blocks) {
   EXPECT_EQ(Assemble({R"(""")", "never closed"}), Messages{});
 }
 
+TEST(MessageAssemblerTest, PastedLinesAreTextAsTheyAre) {
+  EXPECT_EQ(Assemble({"one\ntwo", "three"}), (Messages{"one\ntwo", "three"}));
+  EXPECT_EQ(Assemble({"\"\"\"Doc.\n\"\"\"", "three"}), (Messages{"\"\"\"Doc.\n\"\"\"", "three"}));
+  EXPECT_EQ(Assemble({"one\ntwo\\", "three"}), (Messages{"one\ntwo\\", "three"}));
+  // Inside what was begun by hand.
+  EXPECT_EQ(Assemble({"one\\", "two\nthree\\", "four"}), (Messages{"one\ntwo\nthree\\", "four"}));
+  EXPECT_EQ(Assemble({R"(""")", "one\n\ntwo", R"(""")"}), (Messages{"one\n\ntwo"}));
+  EXPECT_EQ(Assemble({R"(""")", "one\ntwo\n\"\"\""}), (Messages{"one\ntwo"}));
+}
+
 TEST(MessageAssemblerTest, ClearDropsWhatWasBegun) {
   MessageAssembler assembler;
   assembler.Add(R"(""")");
@@ -94,6 +104,43 @@ TEST(ChatHistoryTest, LinesAreKeptForTheirOwnerAndCutToTheLast) {
   EXPECT_FALSE(ChatHistory("/proc/verbatim/history").Append("x").ok());
   EXPECT_TRUE(ChatHistory("").Append("x").ok());
   EXPECT_TRUE(ChatHistory("").Load()->empty());
+}
+
+TEST(ChatHistoryTest, LineBreaksInsideALineAreKept) {
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) /
+                                       ("verbatim_history_breaks_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::filesystem::path path = folder / "history";
+  // From before they could be: every line means itself.
+  std::ofstream(path) << "C:\\new\\\n\\\\n\n";
+  const Messages lines = {"C:\\new\\",   "\\\\n",           "one\ntwo", "\n",
+                          "\\n\n\\\n\\", "\x1e mark first", "plain\\n", "\x1e\n\x1e"};
+  const ChatHistory history(path);
+  for (size_t i = 2; i < lines.size(); ++i) ASSERT_TRUE(history.Append(lines[i]).ok());
+  EXPECT_EQ(*history.Load(), lines);
+  std::ifstream file(path);
+  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(file), {}, '\n'),
+            static_cast<long>(lines.size()));
+  // Also when the file is written anew.
+  for (size_t i = 0; i < 2 * ChatHistory::kMaxLines; ++i) {
+    ASSERT_TRUE(history.Append("a\n" + std::to_string(i)).ok());
+  }
+  const Messages cut = *history.Load();
+  EXPECT_EQ(cut.back(), "a\n" + std::to_string(2 * ChatHistory::kMaxLines - 1));
+  EXPECT_EQ(*history.Load(), cut);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ChatHistoryTest, ATooLongLineIsNotStored) {
+  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) /
+                                     ("verbatim_history_long_" + std::to_string(::getpid()));
+  const ChatHistory history(path);
+  const std::string longest(ChatHistory::kMaxLineBytes - 1, 'x');
+  ASSERT_TRUE(history.Append(longest).ok());
+  ASSERT_TRUE(history.Append(longest + "x").ok());
+  ASSERT_TRUE(history.Append(longest.substr(2) + "\n").ok());  // longer as it would be stored
+  EXPECT_EQ(*history.Load(), Messages{longest});
+  std::filesystem::remove(path);
 }
 
 }  // namespace
