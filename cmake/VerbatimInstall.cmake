@@ -1,4 +1,4 @@
-# What cmake --install gives: program, man page, completions, libverbatim with headers and CMake package, documents. Not the build of the layers.
+# What cmake --install gives: program, man page, completions, libverbatim with headers, CMake package and pkg-config file, documents. Not the build of the layers.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -66,3 +66,19 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/verbatimConfigVersion.cmake
 install(EXPORT verbatimTargets NAMESPACE verbatim:: DESTINATION ${package})
 install(FILES ${CMAKE_BINARY_DIR}/verbatimConfig.cmake ${CMAKE_BINARY_DIR}/verbatimConfigVersion.cmake
   DESTINATION ${package})
+
+# The places as seen from the file, so that a moved tree needs no change; absolute folders, which can't move, stay what they are.
+set(pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(IS_ABSOLUTE "${pkgconfig}")
+  set(VERBATIM_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH to_prefix /prefix/${pkgconfig} /prefix)
+  string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+  set(VERBATIM_PC_PREFIX "\${pcfiledir}/${to_prefix}")
+endif()
+foreach(folder INCLUDEDIR LIBDIR)
+  set(VERBATIM_PC_${folder} "\${prefix}")
+  cmake_path(APPEND VERBATIM_PC_${folder} "${CMAKE_INSTALL_${folder}}")
+endforeach()
+configure_file(cmake/verbatim.pc.in ${CMAKE_BINARY_DIR}/verbatim.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/verbatim.pc DESTINATION ${pkgconfig})

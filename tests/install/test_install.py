@@ -20,6 +20,7 @@ FILES = (
     "lib/cmake/verbatim/verbatimConfig.cmake",
     "lib/cmake/verbatim/verbatimConfigVersion.cmake",
     "lib/cmake/verbatim/verbatimTargets.cmake",
+    "lib/pkgconfig/verbatim.pc",
     "share/doc/verbatim/LICENSE",
     "share/doc/verbatim/THIRD_PARTY.md",
     "share/doc/verbatim/cpp_api.md",

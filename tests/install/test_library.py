@@ -1,6 +1,9 @@
-"""libverbatim and its CMake package, used as a stranger would: headers, exports, the examples. With --update: writes docs/cpp_api.md's example."""
+"""libverbatim, its CMake package and its pkg-config file, used as a stranger would: headers, exports, the examples. With --update: writes docs/cpp_api.md's example."""
 
+import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import unittest
@@ -111,6 +114,55 @@ class PackageTest(unittest.TestCase):
             done = subprocess.run(["cmake", "-S", project, "-B", project / version, f"-DCMAKE_PREFIX_PATH={prefix()}"],
                                   capture_output=True, text=True)
             self.assertEqual(done.returncode == 0, accepted, done.stderr)
+
+
+@unittest.skipIf(shutil.which("pkg-config") is None, "pkg-config is not installed; tools/setup.sh build installs it")
+class PkgConfigTest(unittest.TestCase):
+    def ask(self, *arguments, tree=None):
+        folder = (tree or prefix()) / "lib" / "pkgconfig"
+        return subprocess.run(["pkg-config", *arguments], capture_output=True, text=True,
+                              env={**os.environ, "PKG_CONFIG_PATH": str(folder)})
+
+    def test_the_place_is_that_of_the_file(self):
+        for name in ("includedir", "libdir"):
+            place = shlex.split(self.ask(f"--variable={name}", "verbatim").stdout.strip())
+            self.assertEqual([os.path.realpath(path) for path in place], [str(prefix().resolve() / name[:-3])])
+        text = (prefix() / "lib/pkgconfig/verbatim.pc").read_text()
+        self.assertNotRegex(text, r"(?m)^\w+=/|[-]I/|-L/")
+
+    def test_one_shared_library_and_nothing_else(self):
+        for more in ((), ("--static",)):
+            words = shlex.split(self.ask(*more, "--libs", "verbatim").stdout)
+            self.assertEqual([word[:2] for word in words], ["-L", "-l"])
+            self.assertEqual(words[1], "-lverbatim")
+
+    def test_version_is_the_programs(self):
+        version = checked(prefix() / "bin" / "verbatim", "--version").split()[1]
+        self.assertEqual(self.ask("--modversion", "verbatim").stdout.strip(), version)
+        self.assertEqual(self.ask("--exists", "verbatim >= 0.1").returncode, 0)
+        self.assertNotEqual(self.ask("--exists", "verbatim >= 1.0").returncode, 0)
+
+    def test_the_example_as_documented(self):
+        """The line of the document, in a shell, with a prefix that needs no quoting."""
+        tree = workplace() / "plain"
+        shutil.copytree(prefix(), tree, symlinks=True)
+        line = re.search(r"^    (c\+\+ .*pkg-config.*)$", API_DOCUMENT.read_text(), re.M)[1]
+        folder = workplace() / "by pkg-config"
+        folder.mkdir()
+        shutil.copy(tree / "share/doc/verbatim/examples/generate.cc", folder / "my_program.cc")
+        checked("sh", "-c", line, cwd=folder, env={**os.environ, "PKG_CONFIG_PATH": str(tree / "lib/pkgconfig"),
+                                                   "LD_RUN_PATH": str(tree / "lib")})
+        program = folder / "my_program"
+        self.assertIn(str(tree / "lib" / "libverbatim.so."), checked("ldd", program))
+        done = subprocess.run([program, NANO, PROMPTS[0]], capture_output=True, text=True, timeout=100)
+        self.assertEqual((done.returncode, done.stdout), (0, generated(PROMPTS[0], 48)["text"] + "\n"))
+
+    def test_a_prefix_with_a_space(self):
+        self.assertIn(" ", str(prefix()))
+        words = shlex.split(self.ask("--cflags", "--libs", "verbatim").stdout)
+        program = workplace() / "sequences"
+        checked("c++", "-std=c++20", prefix() / "share/doc/verbatim/examples/sequences.cc", *words, "-o", program)
+        checked(program, NANO, env={**os.environ, "LD_LIBRARY_PATH": str(prefix() / "lib")})
 
 
 class DocumentTest(unittest.TestCase):
