@@ -1,3 +1,4 @@
+// The object around the choices. Not what is in them (chat_writer.cc, completions_writer.cc).
 #include "serve/api/openai_writer.h"
 
 #include <fmt/format.h>
