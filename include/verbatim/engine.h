@@ -153,6 +153,8 @@ class Engine {
 
   // Text to token ids and back. Special tokens in `text` are recognised.
   Expected<std::vector<int32_t>> Tokenize(std::string_view text) const;
+  // At least so many tokens a text has, told at once: for limits, before the work.
+  int64_t LeastTokens(std::string_view text) const;
   // The text of ids, U+FFFD for what is not UTF-8. kInvalidArgument: an id without a token.
   Expected<std::string> Detokenize(std::span<const int32_t> token_ids,
                                    bool skip_special = true) const;

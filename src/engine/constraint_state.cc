@@ -22,7 +22,13 @@ Expected<ConstraintState> ConstraintState::Start(const CompiledConstraint& compi
 }
 
 Expected<std::span<const uint32_t>> ConstraintState::Allowed() {
-  if (!begun_) return std::span<const uint32_t>();
+  if (!begun_) {
+    std::ranges::fill(mask_, ~uint32_t{0});
+    for (const int32_t id : eos_ids_) {
+      mask_[static_cast<size_t>(id) / 32] &= ~(uint32_t{1} << (id % 32));
+    }
+    return std::span<const uint32_t>(mask_);
+  }
   VERBATIM_RETURN_IF_ERROR(matcher_.ComputeMask(mask_));
   return std::span<const uint32_t>(mask_);
 }

@@ -26,8 +26,9 @@ class ConstraintState {
                                          std::vector<int32_t> begin_after,
                                          std::span<const int32_t> eos_ids);
 
-  // Which ids may come next, as a bit each; empty: all, since the constraint has not begun. Good
-  // until the next call. kInvalidArgument: the grammar's limits are exceeded.
+  // Which ids may come next, as a bit each. Before the constraint has begun all but those that end
+  // the text, which would then be without what was asked for. Good until the next call.
+  // kInvalidArgument: the grammar's limits are exceeded.
   Expected<std::span<const uint32_t>> Allowed();
   // The output (the last token included) grew by a token that was allowed.
   Status Push(std::span<const int32_t> output);

@@ -78,6 +78,10 @@ Expected<std::string> Engine::ApplyChatTemplate(const ChatTemplateInput& input) 
   return impl_->chat_template->Render(messages, options);
 }
 
+int64_t Engine::LeastTokens(std::string_view text) const {
+  return impl_->tokenizer->LeastTokens(text);
+}
+
 Expected<std::string_view> Engine::TokenBytes(int32_t token_id) const {
   return impl_->tokenizer->TokenBytes(token_id);
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <utility>
 
 #include "measure/receipt.h"
@@ -42,6 +43,16 @@ ParsedRequest Parse(Api api, const Json& body, const ApiLimits& limits) {
   return ParseChatCompletions(body, limits);
 }
 
+// Nobody reads it.
+ApiError ClientGone() { return {.status = 499, .type = "client_gone", .message = "client gone"}; }
+
+// Memory that is not to be had, most likely.
+ApiError ServerFault(const std::exception& error) {
+  return {.status = 500,
+          .type = "server_error",
+          .message = fmt::format("The server could not answer this request: {}.", error.what())};
+}
+
 }  // namespace
 
 ApiError ShuttingDown() {
@@ -75,18 +86,47 @@ void AnswerJob::Start(const AnswerContext& context, const Strands& strands, Api 
   };
   const auto plan = [job, begin] {
     // It may have waited here for other requests' grammars.
-    begin(job->context_.loop.draining() ? std::optional(ShuttingDown()) : job->Plan());
+    begin(job->context_.loop.draining() ? std::optional(ShuttingDown())
+                                        : job->Try([&] { return job->Plan(); }));
   };
   strands.parsing->Post([job, begin, plan, compiling = strands.compiling] {
-    if (auto error = job->ReadBody()) return begin(std::move(error));
+    if (auto error = job->Try([&] { return job->ReadBody(); })) return begin(std::move(error));
     if (job->Compiles()) return compiling->Post(plan);
     plan();
   });
 }
 
+std::optional<ApiError> AnswerJob::Try(const std::function<std::optional<ApiError>()>& step) const {
+  // Work for a client that does not wait for it is work that others wait for.
+  if (exchange_->gone()) return ClientGone();
+  try {
+    return step();
+  } catch (const std::exception& error) {
+    return ServerFault(error);
+  }
+}
+
 void AnswerJob::Begin(const std::optional<ApiError>& error) {
+  if (exchange_->gone()) return CancelAll();
   if (error) return Refuse(*error);
-  Submit();
+  Guard([this] { Submit(); });
+}
+
+void AnswerJob::Guard(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    // What was to be written may be lost: an answer with a hole must not look like a whole one.
+    if (std::exchange(done_, true)) return;
+    for (const Ticket ticket : tickets_) context_.loop.Cancel(ticket);
+    const ApiError fault = ServerFault(error);
+    if (streaming_) {
+      exchange_->Abort();
+    } else {
+      RespondError(*exchange_, fault, api_);
+    }
+    LogEnd(fault.status, fault.message);
+  }
 }
 
 bool AnswerJob::Compiles() const {
@@ -200,7 +240,7 @@ void AnswerJob::Schedule() {
     const std::lock_guard lock(inbox_mutex_);
     if (std::exchange(scheduled_, true)) return;
   }
-  strand_->Post([self = shared_from_this()] { self->Drain(); });
+  strand_->Post([self = shared_from_this()] { self->Guard([&] { self->Drain(); }); });
 }
 
 void AnswerJob::Drain() {
@@ -311,7 +351,7 @@ void AnswerJob::TakeEnd(End end) {
       Send(writer_->EndChoice(
           {.choice = end.choice,
            .finish_reason = result.finish_reason,
-           .called_tools = choice.called_tools,
+           .called_tools = choice.called_tools && !choice.parser->has_unfinished_call(),
            .matched_stop = result.matched_stop.value_or(""),
            .has_matched_stop = result.matched_stop.has_value(),
            .logits_sha256 = result.logits_sha256,

@@ -82,6 +82,9 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
   AnswerJob(const AnswerContext& context, std::shared_ptr<Strand> strand, Api api,
             std::shared_ptr<HttpExchange> exchange);
 
+  // The step's error, or that of an exception in it; of a client that has gone, without the step.
+  std::optional<ApiError> Try(const std::function<std::optional<ApiError>()>& step) const;
+
   // On the strands of their names, one after the other.
   std::optional<ApiError> ReadBody();
   std::optional<ApiError> Plan();
@@ -89,6 +92,7 @@ class AnswerJob : public std::enable_shared_from_this<AnswerJob> {
 
   // On the writing strand.
   void Begin(const std::optional<ApiError>& error);
+  void Guard(const std::function<void()>& work);  // an exception fails this answer alone
   void Submit();
   void Drain();
   void Write(const AnswerPart& part);

@@ -14,6 +14,7 @@ namespace verbatim::serve {
 namespace {
 
 constexpr std::string_view kEndOfThinking = "</think>";
+constexpr int64_t kCompletionTokens = 16;  // OpenAI's, where a request says nothing
 
 struct Prompt {
   std::string text;
@@ -63,8 +64,19 @@ std::vector<int64_t> CachePoints(const Engine& engine, const AnswerRequest& answ
   return points;
 }
 
-ApiError Refusal(std::string param, std::string message, std::string code = {}) {
-  return {.code = std::move(code), .param = std::move(param), .message = std::move(message)};
+std::string_view PromptField(Api api) {
+  switch (api) {
+    case Api::kCompletions:
+      return "prompt";
+    case Api::kResponses:
+      return "input";
+    default:
+      return "messages";
+  }
+}
+
+ApiError Refusal(std::string_view param, std::string message, std::string code = {}) {
+  return {.code = std::move(code), .param = std::string(param), .message = std::move(message)};
 }
 
 // Sorts, and drops what is no proper prefix.
@@ -77,7 +89,7 @@ void Tidy(int64_t prompt_size, std::vector<int64_t>& points) {
 
 std::optional<ApiError> ReadPrompts(const Engine& engine, const AnswerRequest& answer,
                                     std::vector<Prompt>& prompts) {
-  const char* const param = answer.api == Api::kCompletions ? "prompt" : "messages";
+  const std::string_view param = PromptField(answer.api);
   if (answer.api != Api::kCompletions) {
     auto text = RenderMessages(engine, answer);
     if (auto* error = std::get_if<ApiError>(&text)) return std::move(*error);
@@ -96,8 +108,19 @@ std::optional<ApiError> ReadPrompts(const Engine& engine, const AnswerRequest& a
     }
   }
   const int64_t context = engine.info().context;
+  const auto too_long = [&](std::string_view received) {
+    return Refusal(param,
+                   fmt::format("{}: expected fewer tokens than the context of {}, received {}; try "
+                               "a shorter prompt or a server with a larger --context",
+                               param, context, received),
+                   "context_length_exceeded");
+  };
   for (Prompt& prompt : prompts) {
     if (prompt.ids.empty()) {
+      // Tokenizing megabytes takes seconds, for which other requests would wait.
+      if (const int64_t least = engine.LeastTokens(prompt.text); least >= context) {
+        return too_long(fmt::format("at least {}", least));
+      }
       auto ids = engine.Tokenize(prompt.text);
       if (!ids.ok()) return ToApiError(ids.status(), param);
       prompt.ids = *std::move(ids);
@@ -105,14 +128,7 @@ std::optional<ApiError> ReadPrompts(const Engine& engine, const AnswerRequest& a
     const auto size = static_cast<int64_t>(prompt.ids.size());
     if (size == 0)
       return Refusal(param, fmt::format("{}: expected at least one token, received none", param));
-    if (size >= context) {
-      return Refusal(
-          param,
-          fmt::format("{}: expected fewer tokens than the context of {}, received {}; try a "
-                      "shorter prompt or a server with a larger --context",
-                      param, context, size),
-          "context_length_exceeded");
-    }
+    if (size >= context) return too_long(fmt::format("{}", size));
     if (answer.api != Api::kCompletions) {
       prompt.cache_points = CachePoints(engine, answer, prompt.ids);
     }
@@ -141,7 +157,8 @@ std::optional<ApiError> SetConstraint(const Engine& engine, const PlanDefaults& 
   }
   auto compiled = engine.CompileConstraint(request.constraint);
   if (!compiled.ok())
-    return ToApiError(compiled.status(), answer.demands_call() ? "tools" : "response_format");
+    return ToApiError(compiled.status(),
+                      answer.demands_call() ? std::string_view("tools") : answer.constraint_field);
   request.compiled_constraint = *std::move(compiled);
   return std::nullopt;
 }
@@ -192,7 +209,7 @@ uint64_t DrawSeed() {
 std::variant<std::string, ApiError> RenderMessages(const Engine& engine,
                                                    const AnswerRequest& answer) {
   auto text = Render(engine, answer, answer.messages, answer.add_generation_prompt);
-  if (!text.ok()) return ToApiError(text.status(), "messages");
+  if (!text.ok()) return ToApiError(text.status(), PromptField(answer.api));
   return *std::move(text);
 }
 
@@ -225,7 +242,8 @@ std::variant<AnswerPlan, ApiError> PlanAnswer(const Engine& engine, const PlanDe
   for (Prompt& prompt : prompts) {
     const auto size = static_cast<int64_t>(prompt.ids.size());
     plan.prompt_tokens += size;
-    request.max_tokens = answer.max_tokens.value_or(engine.info().context - size);
+    const int64_t left = engine.info().context - size;
+    request.max_tokens = answer.max_tokens.value_or(chat ? left : kCompletionTokens);
     request.cache_points = std::move(prompt.cache_points);
     request.prompt_token_ids = std::move(prompt.ids);
     plan.prompt_texts.push_back(std::move(prompt.text));

@@ -45,6 +45,8 @@ class AnswerParser {
   virtual void Push(std::string_view text, std::vector<AnswerDelta>& deltas) = 0;
   // The text ends here (end of sequence, stop string, length): what was held back comes out.
   virtual void Finish(std::vector<AnswerDelta>& deltas) = 0;
+  // A call has begun and is not complete: behind Finish, or where foreign text came, it never will.
+  virtual bool has_unfinished_call() const = 0;
 };
 
 struct AnswerParserOptions {

@@ -102,6 +102,8 @@ class Parser : public AnswerParser {
     text_.clear();
   }
 
+  bool has_unfinished_call() const override { return num_finished_ < num_calls_; }
+
  private:
   enum class State {
     kStart,           // of an answer that may begin with <think>
@@ -269,6 +271,7 @@ class Parser : public AnswerParser {
       if (!rest.starts_with(tag)) continue;
       repeated_ = false;
       EmitArguments(seen_.empty() ? "{}" : "}", deltas);
+      ++num_finished_;
       text_.erase(0, at + tag.size());
       behind_call_ = true;
       state_ = tag == kEndFunction ? State::kCallEnd : State::kContent;
@@ -366,6 +369,7 @@ class Parser : public AnswerParser {
   State state_ = State::kContent;
   std::string text_;  // not yet acted on
   int num_calls_ = 0;
+  int num_finished_ = 0;
   bool behind_call_ = false;  // nothing but blanks since the last call
 
   // Of the current call.

@@ -104,6 +104,15 @@ std::string TextConditions(const ordered_json& schema) {
   return out;
 }
 
+// A model could go on with blanks for ever. JSON schemas of their own get the same bound in
+// grammar.rs, which says why it is what it is.
+ordered_json WithBoundedBlanks(ordered_json schema) {
+  if (schema.is_object() && !schema.contains("x-guidance")) {
+    schema["x-guidance"] = {{"whitespace_pattern", R"([\x20\x0A\x0D\x09]{1,65})"}};
+  }
+  return schema;
+}
+
 // The rules of parameter `index` of tool `tool_index`: the value with what ends it.
 std::string ParameterRules(const std::string& rule, const ToolParameter& parameter) {
   const ordered_json& schema = parameter.schema;
@@ -118,7 +127,8 @@ std::string ParameterRules(const std::string& rule, const ToolParameter& paramet
   }
   // A text that is of no other type is a string, so that any text fits.
   if ((parameter.types & kJsonString) == 0) {
-    return fmt::format("{}%json {} {}\n", head, schema.dump(), Literal(kValueEnd));
+    return fmt::format("{}%json {} {}\n", head, WithBoundedBlanks(schema).dump(),
+                       Literal(kValueEnd));
   }
   const std::string conditions = parameter.types == kJsonString ? TextConditions(schema) : "";
   if (conditions.empty()) return head + "text\n";

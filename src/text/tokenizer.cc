@@ -164,6 +164,7 @@ Status Tokenizer::ReadVocabulary(std::string_view where) {
                      : kind == VTF_ADDED  ? Kind::kAdded
                      : kind == VTF_NORMAL ? Kind::kNormal
                                           : Kind::kAbsent);
+    longest_ = std::max<size_t>(longest_, bytes_.size() - offsets_.back());
     offsets_.push_back(bytes_.size());
   }
   return {};

@@ -51,6 +51,12 @@ class Tokenizer {
   // literal text. The view lives as long as the tokenizer. Errors: kInvalidArgument.
   Expected<std::string_view> TokenBytes(int32_t id) const;
 
+  // At least so many tokens `utf8` has, told from its size alone: composing characters (NFC) makes
+  // a text shorter by two thirds at most.
+  int64_t LeastTokens(std::string_view utf8) const {
+    return static_cast<int64_t>(utf8.size() / (3 * longest_));
+  }
+
   // True if `id` has a token. Logits may have more columns than there are tokens.
   bool HasToken(int32_t id) const {
     return id >= 0 && id < vocab_size() && kinds_[static_cast<size_t>(id)] != Kind::kAbsent;
@@ -80,6 +86,7 @@ class Tokenizer {
   VtfTokenizer* handle_ = nullptr;
   std::string bytes_;              // of all tokens, one behind the other
   std::vector<uint64_t> offsets_;  // [vocab_size + 1] into bytes_
+  size_t longest_ = 1;             // bytes of a token
   std::vector<Kind> kinds_;        // [vocab_size]
   std::unordered_map<std::string, int32_t> added_ids_;
   std::string eos_token_;  // empty: none named

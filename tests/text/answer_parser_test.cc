@@ -195,6 +195,28 @@ TEST(AnswerParserTest, ACallThatDoesNotEnd) {
          {Call(0, "get_weather"), Arguments(0, "{\"days\":1"), Call(1, "now"), Arguments(1, "{}")});
 }
 
+TEST(AnswerParserTest, WhetherACallIsUnfinished) {
+  const std::string head = "<tool_call>\n<function=get_weather>\n";
+  const std::string whole = head + Parameter("days", "1") + "</function>\n</tool_call>";
+  const auto unfinished = [](const std::string& text) {
+    const auto parser = MakeAnswerParser(AnswerFormat::kQwen35, Options(kTools));
+    Deltas deltas;
+    parser->Push(text, deltas);
+    parser->Finish(deltas);
+    return parser->has_unfinished_call();
+  };
+  for (const std::string& text :
+       {std::string("well"), whole, whole + "\n" + whole, whole + "<tool"}) {
+    EXPECT_FALSE(unfinished(text)) << text;
+  }
+  for (const std::string& text :
+       {head + "<parameter=city>\nUl", head + "<parameter=days>\n1",
+        head + "<parameter=", head + Parameter("days", "1"), head + Parameter("days", "1") + "well",
+        whole + head + "</f", head + "<parameter=city>\nUl" + whole}) {
+    EXPECT_TRUE(unfinished(text)) << text;
+  }
+}
+
 // Text comes out as soon as nothing can change it.
 TEST(AnswerParserTest, Streams) {
   const auto parser = MakeAnswerParser(AnswerFormat::kQwen35, Options(kThinkingTools));

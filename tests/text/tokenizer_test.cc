@@ -85,6 +85,32 @@ TEST(TokenizerTest, IdsOutsideTheVocabularyAreErrors) {
   }
 }
 
+TEST_P(TokenizerGoldens, LeastTokensIsNoMoreThanThereAre) {
+  const auto tokenizer = LoadTokenizer(GetParam().folder());
+  ASSERT_NE(tokenizer, nullptr);
+  const auto golden = ReadGolden(GetParam().golden);
+  const auto check = [&](const std::string& text) {
+    EXPECT_LE(tokenizer->LeastTokens(text), static_cast<int64_t>(tokenizer->Encode(text)->size()))
+        << text;
+  };
+  size_t longest = 0;
+  int32_t longest_id = 0;
+  for (int32_t id = 0; id < tokenizer->vocab_size(); ++id) {
+    if (!tokenizer->HasToken(id) || tokenizer->TokenBytes(id)->size() <= longest) continue;
+    longest = tokenizer->TokenBytes(id)->size();
+    longest_id = id;
+  }
+  std::string tokens, composed;
+  for (int i = 0; i < 50; ++i) {
+    tokens += *tokenizer->TokenBytes(longest_id);
+    composed += "\u1112\u1161\u11ab";  // nine bytes that become three
+  }
+  check(tokens);
+  check(composed);
+  for (const auto& item : golden["encode"]) check(item["text"]);
+  EXPECT_GE(tokenizer->LeastTokens(std::string(1 << 20, 'a')), 100);
+}
+
 TEST(TokenizerTest, TextThatIsNotUtf8NamesTheByte) {
   const auto tokenizer = LoadTokenizer(NanoFolder());
   ASSERT_NE(tokenizer, nullptr);

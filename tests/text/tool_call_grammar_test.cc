@@ -130,6 +130,25 @@ TEST(ToolCallGrammarTest, ConditionsOfStrings) {
   EXPECT_FALSE(accepts(R"({"enum": ["a", 12, null]})", "b"));
 }
 
+TEST(ToolCallGrammarTest, BlanksInsideOfJsonEnd) {
+  const ordered_json tools = ordered_json::parse(R"([{"type": "function", "function": {"name": "f",
+      "parameters": {"type": "object", "properties": {
+          "o": {"type": "object", "properties": {"n": {"type": "integer"}}},
+          "l": {"type": "array", "items": {"type": "boolean"}}}}}}])");
+  const GrammarMatcher matcher = Matcher(tools);
+  const auto call = [](const std::string& name, const std::string& value) {
+    return "<tool_call>\n<function=f>\n" + Parameter(name, value) + "</function>\n</tool_call>";
+  };
+  for (const size_t blanks : {0, 1, 65}) {
+    const std::string blank(blanks, ' ');
+    EXPECT_TRUE(Accepts(matcher, call("o", "{" + blank + "\"n\":" + blank + "1}"))) << blanks;
+    EXPECT_TRUE(Accepts(matcher, call("l", "[" + blank + "true" + blank + "]"))) << blanks;
+  }
+  const std::string blank(66, '\n');
+  EXPECT_FALSE(Accepts(matcher, call("o", "{" + blank + "\"n\":1}")));
+  EXPECT_FALSE(Accepts(matcher, call("l", "[" + blank + "true]")));
+}
+
 TEST(ToolCallGrammarTest, OneToolAndOneCall) {
   EXPECT_TRUE(Accepts(Matcher(text_test::Tools(), "now"), kNow));
   EXPECT_FALSE(Accepts(Matcher(text_test::Tools(), "now"), WeatherCall(Parameter("city", "a"))));

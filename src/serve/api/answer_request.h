@@ -50,12 +50,14 @@ struct AnswerRequest {
   bool parallel_tool_calls = true;
 
   std::optional<int64_t> max_tokens = {};  // not given: what the context leaves
+                                           // (kCompletions: 16, which OpenAI has)
   std::vector<std::string> stop = {};
   bool ignore_eos = false;
   SamplingOptions sampling = {};  // ApiLimits::default_sampling with the request's fields over it;
                                   // .logprobs as the request asks
   std::optional<uint64_t> seed = {};  // not given: the server draws one
   ConstraintOptions constraint = {};  // begin_after is the server's to fill in
+  std::string constraint_field = {};  // the one that it came in, for errors
   int n = 1;
 
   bool stream = false;

@@ -50,7 +50,7 @@ struct AnswerPart {
 struct ChoiceEnd {
   int choice = 0;
   FinishReason finish_reason = FinishReason::kStop;  // kStop or kLength
-  bool called_tools = false;                         // at least one tool call was parsed
+  bool called_tools = false;  // tool calls were parsed, and all of them are whole
   std::string matched_stop = {};                     // empty: none
   bool has_matched_stop = false;
   std::string logits_sha256 = {};  // if asked for

@@ -16,8 +16,8 @@ constexpr size_t kMaxChoiceBytes = 4096;
 
 class ConstraintReader {
  public:
-  ConstraintReader(const FieldReader& body, ConstraintOptions& constraint)
-      : body_(body), constraint_(constraint) {}
+  ConstraintReader(const FieldReader& body, AnswerRequest& request)
+      : body_(body), constraint_(request.constraint), set_by_(request.constraint_field) {}
 
   // The `format` of OpenAI's Responses API, of Anthropic, and (with `wrapped`: the schema stands in
   // an object of its own) response_format.
@@ -87,7 +87,7 @@ class ConstraintReader {
 
   const FieldReader& body_;
   ConstraintOptions& constraint_;
-  std::string set_by_;
+  std::string& set_by_;
 };
 
 }  // namespace
@@ -106,7 +106,7 @@ std::string ChoiceRegex(std::span<const std::string> choices) {
 }
 
 void ReadConstraint(const FieldReader& body, AnswerRequest& request) {
-  ConstraintReader reader(body, request.constraint);
+  ConstraintReader reader(body, request);
   reader.Format(body, "response_format");
   for (const std::string_view key : {"text", "output_config"}) {
     const Json* holder = body.Find(key);

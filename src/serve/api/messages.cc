@@ -111,6 +111,13 @@ void ReadMessageList(const FieldReader& body, const ApiLimits& limits, AnswerReq
       ReadMessage(*message, request.messages);
     }
   }
+  // A last message of the assistant asks for its continuation, which a template that ends each turn
+  // does not give.
+  if (body.ok() && request.messages.back()["role"] == "assistant") {
+    body.fault().SetUnsupported(fmt::format("messages[{}].role", list->size() - 1),
+                                "\"user\" in the last message", "\"assistant\"",
+                                "leaving that message out");
+  }
 }
 
 // Its format is a constraint; its effort says nothing about thinking, which has a field of its own.

@@ -18,7 +18,8 @@ struct Item {
   std::string text = {};       // a call's arguments
   std::string name = {};
   int call = 0;
-  Json logprobs = Json::array();  // kContent
+  Json logprobs = Json::array();           // kContent
+  std::string_view status = "incomplete";  // until it is closed
 };
 
 Kind ItemKind(Kind delta) { return delta == Kind::kToolCallArguments ? Kind::kToolCall : delta; }
@@ -202,8 +203,10 @@ class ResponsesWriter final : public WriterBase {
     if (!open_) return;
     Flush(out);
     const size_t index = items_.size() - 1;
-    const Item& item = items_.back();
-    last_status_ = status;
+    Item& item = items_.back();
+    // Half a call must not look like a whole one, which clients run.
+    const bool cut = item.kind == Kind::kToolCall && !Json::accept(item.text);
+    item.status = cut ? "incomplete" : status;
     if (stream_) {
       if (item.kind == Kind::kToolCall) {
         out += ItemEvent("response.function_call_arguments.done",
@@ -218,7 +221,7 @@ class ResponsesWriter final : public WriterBase {
         out += ItemEvent("response.content_part.done", {{"part", ContentJson(item)}});
       }
       out += Event("response.output_item.done",
-                   {{"output_index", index}, {"item", ItemJson(index, status, false)}});
+                   {{"output_index", index}, {"item", ItemJson(index, item.status, false)}});
     }
     open_ = false;
   }
@@ -248,12 +251,7 @@ class ResponsesWriter final : public WriterBase {
     json["model"] = head_.model;
     json["output"] = Json::array();
     for (size_t i = 0; i < items_.size(); ++i) {
-      const bool last = i + 1 == items_.size();
-      // Of an answer that failed, the item that was being written is not whole.
-      const std::string_view item_status = !last   ? "completed"
-                                           : open_ ? "incomplete"
-                                                   : last_status_;
-      json["output"].push_back(ItemJson(i, item_status, false));
+      json["output"].push_back(ItemJson(i, items_[i].status, false));
     }
     json["usage"] = ended ? UsageJson() : Json(nullptr);
     json["system_fingerprint"] = head_.system_fingerprint;
@@ -271,7 +269,6 @@ class ResponsesWriter final : public WriterBase {
   int64_t sequence_number_ = 0;
   std::vector<Item> items_;
   bool open_ = false;
-  std::string_view last_status_ = "completed";
   // Of the open item, not sent yet.
   std::string pending_text_;
   Json pending_logprobs_ = Json::array();

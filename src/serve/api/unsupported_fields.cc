@@ -45,6 +45,8 @@ constexpr auto kFields = std::to_array<UnsupportedField>({
     {"truncate_prompt_tokens", Neutral::kNone, "none: no prompt is shortened here"},
     {"continue_final_message", Neutral::kFalse, "false"},
     {"documents", Neutral::kEmpty, "none", "putting them into a message"},
+    {"chat_template", Neutral::kNone, "none: the server's own is used", "serve --chat-template"},
+    {"cache_salt", Neutral::kEmpty, "none: one cache serves all", "serve --prefix-cache-memory 0"},
     {"thinking_token_budget", Neutral::kNone, "none", "enable_thinking or max_tokens"},
     // llama.cpp's.
     {"grammar", Neutral::kEmpty, "no GBNF grammar", "guided_grammar, which takes Lark"},
