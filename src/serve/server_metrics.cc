@@ -29,6 +29,22 @@ const Histogram::BucketBoundaries kInterTokenBuckets = {
 const Histogram::BucketBoundaries kRequestBuckets = {
     0.01, 0.05, 0.1, 0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480};
 
+// vLLM's buckets of token counts: 1, 2, 5, 10, 20, 50, ... up to `max`.
+Histogram::BucketBoundaries TokenBuckets(int64_t max) {
+  Histogram::BucketBoundaries buckets;
+  for (int64_t decade = 1; decade <= max; decade *= 10) {
+    for (const int64_t step : {1, 2, 5}) {
+      if (step * decade <= max) buckets.push_back(static_cast<double>(step * decade));
+    }
+  }
+  return buckets;
+}
+
+// vLLM's word where it has another one.
+std::string_view FinishedReason(FinishReason reason) {
+  return reason == FinishReason::kCancelled ? "abort" : FinishReasonName(reason);
+}
+
 }  // namespace
 
 struct ServerMetrics::Families {
@@ -60,13 +76,14 @@ struct ServerMetrics::Families {
   prometheus::Family<Counter>* requests = nullptr;
   prometheus::Family<Counter>* success = nullptr;
   std::array<Counter*, kMaxDraftTokens> accepted_at{}, tested_at{}, drafted_at{};
-  Counter *drafts, *draft_tokens, *accepted_tokens, *tested_tokens, *prompt_tokens,
+  Counter *drafts, *rounds, *draft_tokens, *accepted_tokens, *tested_tokens, *prompt_tokens,
       *generation_tokens, *preemptions, *cache_queries, *cache_hits, *cache_evictions, *cancelled,
       *steps, *decode_rows, *prompt_rows, *step_seconds, *connections, *refused, *clients_gone,
       *slow_readers;
   Gauge *running, *waiting, *kv_usage, *cache_entries, *cache_bytes, *connections_open,
       *longest_step;
-  Histogram *first_token, *inter_token, *whole, *queue, *prefill, *decode;
+  Histogram *first_token, *inter_token, *whole, *queue, *prefill, *decode, *inference,
+      *time_per_token, *prompt_sizes, *generation_sizes, *max_tokens;
 };
 
 ServerMetrics::ServerMetrics(const EngineInfo& info, const std::string& model_name)
@@ -96,6 +113,11 @@ ServerMetrics::ServerMetrics(const EngineInfo& info, const std::string& model_na
                    .Name("vllm:request_success_total")
                    .Help("Answers by what ended them")
                    .Register(f.registry);
+  // From the start: a rate over a series that appears with its first answer misses that one.
+  for (const FinishReason reason : {FinishReason::kStop, FinishReason::kLength,
+                                    FinishReason::kCancelled, FinishReason::kError}) {
+    f.success->Add(f.With({{"finished_reason", std::string(FinishedReason(reason))}}));
+  }
   f.requests = &prometheus::BuildCounter()
                     .Name("verbatim:http_requests_total")
                     .Help("HTTP requests by endpoint and status")
@@ -114,8 +136,22 @@ ServerMetrics::ServerMetrics(const EngineInfo& info, const std::string& model_na
                                "From the first step to the first token", kRequestBuckets);
   f.decode = &f.MakeHistogram("vllm:request_decode_time_seconds",
                               "From the first token to the last", kRequestBuckets);
+  f.inference = &f.MakeHistogram("vllm:request_inference_time_seconds",
+                                 "From the first step to the last token", kRequestBuckets);
+  f.time_per_token = &f.MakeHistogram(
+      "vllm:request_time_per_output_token_seconds",
+      "Mean of an answer's tokens behind the first, of answers that have some", kInterTokenBuckets);
+  const Histogram::BucketBoundaries token_buckets = TokenBuckets(info.context);
+  f.prompt_sizes =
+      &f.MakeHistogram("vllm:request_prompt_tokens", "Prompt tokens of an answer", token_buckets);
+  f.generation_sizes = &f.MakeHistogram("vllm:request_generation_tokens",
+                                        "Tokens generated for an answer", token_buckets);
+  f.max_tokens = &f.MakeHistogram("vllm:request_params_max_tokens",
+                                  "Most tokens that an answer might have had", token_buckets);
 
-  f.drafts = counter("vllm:spec_decode_num_drafts_total", "Decode steps of answers that drafted");
+  f.drafts = counter("vllm:spec_decode_num_drafts_total", "Decode steps that had drafts");
+  f.rounds = counter("verbatim:spec_decode_num_rounds_total",
+                     "Decode steps, with drafts or without, of answers that may have them");
   f.draft_tokens = counter("vllm:spec_decode_num_draft_tokens_total", "Tokens drafted");
   f.accepted_tokens =
       counter("vllm:spec_decode_num_accepted_tokens_total", "Drafts that were right");
@@ -180,17 +216,26 @@ void ServerMetrics::CountCancelled() { families_->cancelled->Increment(); }
 void ServerMetrics::CountChoice(const Request& request, const Result& result,
                                 const ChoiceTimes& times) {
   Families& f = *families_;
-  f.success->Add(f.With({{"finished_reason", std::string(FinishReasonName(result.finish_reason))}}))
+  f.success->Add(f.With({{"finished_reason", std::string(FinishedReason(result.finish_reason))}}))
       .Increment();
-  f.prompt_tokens->Increment(static_cast<double>(request.prompt_token_ids.size()));
-  f.generation_tokens->Increment(static_cast<double>(result.token_ids.size()));
+  const auto num_prompt = static_cast<double>(request.prompt_token_ids.size());
+  const auto num_generated = static_cast<double>(result.token_ids.size());
+  f.prompt_tokens->Increment(num_prompt);
+  f.prompt_sizes->Observe(num_prompt);
+  f.generation_tokens->Increment(num_generated);
+  f.generation_sizes->Observe(num_generated);
+  f.max_tokens->Observe(static_cast<double>(request.max_tokens));
   f.queue->Observe(times.queue);
   f.prefill->Observe(times.prefill);
   f.decode->Observe(times.decode);
+  f.inference->Observe(times.prefill + times.decode);
+  if (num_generated > 1) f.time_per_token->Observe(times.decode / (num_generated - 1));
   f.whole->Observe(times.whole);
   const SpeculationStats& stats = result.speculation;
   if (request.speculation.kind == SpeculationKind::kOff) return;
-  f.drafts->Increment(static_cast<double>(stats.rounds));
+  // One draft block is one at position 0: blocks have no holes.
+  f.drafts->Increment(static_cast<double>(stats.drafted_at[0]));
+  f.rounds->Increment(static_cast<double>(stats.rounds));
   f.draft_tokens->Increment(static_cast<double>(stats.drafted));
   f.accepted_tokens->Increment(static_cast<double>(stats.accepted));
   f.tested_tokens->Increment(static_cast<double>(stats.tested));

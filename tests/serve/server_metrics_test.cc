@@ -24,6 +24,7 @@ TEST(ServerMetrics, CountsChoicesByPositionOnlyWhereTheyDrafted) {
   result.token_ids = {4, 5};
   result.speculation = {.rounds = 2, .drafted = 6, .tested = 3, .accepted = 2};
   result.speculation.accepted_at[1] = 2;
+  result.speculation.drafted_at[0] = 1;
   metrics.CountChoice(request, result, {});
   EXPECT_THAT(metrics.Page({}, {}, 0),
               HasSubstr(Line("vllm:spec_decode_num_draft_tokens_total", "0")));
@@ -32,6 +33,8 @@ TEST(ServerMetrics, CountsChoicesByPositionOnlyWhereTheyDrafted) {
   const std::string page = metrics.Page({}, {}, 0);
   EXPECT_THAT(page, HasSubstr(Line("vllm:prompt_tokens_total", "6")));
   EXPECT_THAT(page, HasSubstr(Line("vllm:generation_tokens_total", "4")));
+  EXPECT_THAT(page, HasSubstr(Line("vllm:spec_decode_num_drafts_total", "1")));
+  EXPECT_THAT(page, HasSubstr(Line("verbatim:spec_decode_num_rounds_total", "2")));
   EXPECT_THAT(page, HasSubstr(Line("vllm:spec_decode_num_draft_tokens_total", "6")));
   EXPECT_THAT(page, HasSubstr(Line("vllm:spec_decode_num_accepted_tokens_total", "2")));
   EXPECT_THAT(
@@ -40,6 +43,54 @@ TEST(ServerMetrics, CountsChoicesByPositionOnlyWhereTheyDrafted) {
   EXPECT_THAT(
       page,
       HasSubstr(R"(request_success_total{engine="0",finished_reason="stop",model_name="m"} 2)"));
+}
+
+TEST(ServerMetrics, FinishedReasonsHaveVllmsNamesAndAreThereFromTheStart) {
+  ServerMetrics metrics({}, "m");
+  const auto line = [](const std::string& reason, int count) {
+    return "request_success_total{engine=\"0\",finished_reason=\"" + reason +
+           "\",model_name=\"m\"} " + std::to_string(count) + "\n";
+  };
+  std::string page = metrics.Page({}, {}, 0);
+  for (const char* reason : {"stop", "length", "abort"}) {
+    EXPECT_THAT(page, HasSubstr(line(reason, 0)));
+  }
+  Result result;
+  result.finish_reason = FinishReason::kCancelled;
+  metrics.CountChoice({}, result, {});
+  page = metrics.Page({}, {}, 0);
+  EXPECT_THAT(page, HasSubstr(line("abort", 1)));
+  EXPECT_THAT(page, Not(HasSubstr("cancelled\"")));
+}
+
+TEST(ServerMetrics, HistogramsOfRequests) {
+  EngineInfo info;
+  info.context = 40;
+  ServerMetrics metrics(info, "m");
+  Request request;
+  request.prompt_token_ids = {1, 2, 3};
+  request.max_tokens = 30;
+  Result result;
+  result.token_ids = {4, 5, 6, 7, 8};
+  metrics.CountChoice(request, result, {.prefill = 0.5, .decode = 2});
+  result.token_ids = {4};  // nothing behind the first: no time per token
+  metrics.CountChoice(request, result, {.prefill = 0.5});
+  const std::string page = metrics.Page({}, {}, 0);
+  const auto expect = [&](const std::string& name, const std::string& sum, const std::string& n) {
+    EXPECT_THAT(page, HasSubstr(Line("vllm:request_" + name + "_sum", sum)));
+    EXPECT_THAT(page, HasSubstr(Line("vllm:request_" + name + "_count", n)));
+  };
+  expect("prompt_tokens", "6", "2");
+  expect("generation_tokens", "6", "2");
+  expect("params_max_tokens", "60", "2");
+  expect("inference_time_seconds", "3", "2");
+  expect("time_per_output_token_seconds", "0.5", "1");
+  const auto bucket = [](const std::string& le, int count) {
+    return "prompt_tokens_bucket{engine=\"0\",model_name=\"m\",le=\"" + le + "\"} " +
+           std::to_string(count) + "\n";
+  };
+  EXPECT_THAT(page, HasSubstr(bucket("2", 0) + "vllm:request_" + bucket("5", 2)));
+  EXPECT_THAT(page, HasSubstr(bucket("20", 2) + "vllm:request_" + bucket("+Inf", 2)));
 }
 
 TEST(ServerMetrics, FollowsWhatTheEngineCounts) {
