@@ -2,14 +2,34 @@
 #include "serve/cors.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
+
+#include "serve/http/request_rules.h"
 
 namespace verbatim::serve {
 namespace {
 
-void AddOrigin(const HttpRequest& request, std::vector<HttpHeader>& headers) {
+// Far more than clients ask for: some twenty names of some twenty letters.
+constexpr size_t kMaxRequestedHeaders = 4096;
+
+// Access-Control-Request-Headers: names of headers with commas between them.
+bool IsHeaderList(std::string_view text) {
+  if (text.empty() || text.size() > kMaxRequestedHeaders) return false;
+  for (bool more = true; more;) {
+    const size_t comma = text.find(',');
+    std::string_view name = text.substr(0, comma);
+    more = comma != text.npos;
+    if (more) text.remove_prefix(comma + 1);
+    name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
+    name = name.substr(0, name.find_last_not_of(" \t") + 1);
+    if (!IsToken(name)) return false;
+  }
+  return true;
+}
+
+void AllowOrigin(const HttpRequest& request, std::vector<HttpHeader>& headers) {
   headers.push_back({"Access-Control-Allow-Origin", std::string(request.Header("origin"))});
-  headers.push_back({"Vary", "Origin"});
 }
 
 class CorsExchange : public HttpExchange {
@@ -18,11 +38,11 @@ class CorsExchange : public HttpExchange {
 
   const HttpRequest& request() const override { return exchange_->request(); }
   void Respond(int status, std::vector<HttpHeader> headers, std::string body) override {
-    AddOrigin(request(), headers);
+    AddCorsHeaders(request(), headers);
     exchange_->Respond(status, std::move(headers), std::move(body));
   }
   void Start(int status, std::vector<HttpHeader> headers) override {
-    AddOrigin(request(), headers);
+    AddCorsHeaders(request(), headers);
     exchange_->Start(status, std::move(headers));
   }
   bool Write(std::string part) override { return exchange_->Write(std::move(part)); }
@@ -44,13 +64,23 @@ bool AllowsOrigin(const std::vector<std::string>& allowed, const HttpRequest& re
   });
 }
 
+void AddCorsHeaders(const HttpRequest& request, std::vector<HttpHeader>& headers) {
+  AllowOrigin(request, headers);
+  headers.push_back({"Access-Control-Expose-Headers", "x-request-id, retry-after"});
+  headers.push_back({"Vary", "Origin"});
+}
+
 void RespondToPreflight(HttpExchange& exchange) {
-  std::vector<HttpHeader> headers = {
-      {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-      {"Access-Control-Allow-Headers",
-       "Authorization, Content-Type, X-Api-Key, X-Request-Id, Anthropic-Version"},
-      {"Access-Control-Max-Age", "600"}};
-  AddOrigin(exchange.request(), headers);
+  const HttpRequest& request = exchange.request();
+  std::vector<HttpHeader> headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                                     {"Access-Control-Max-Age", "600"},
+                                     {"Vary", "Origin, Access-Control-Request-Headers"}};
+  const std::string_view wanted = request.Header("access-control-request-headers");
+  // What is no list is not allowed, and the browser says so to the page's author.
+  if (IsHeaderList(wanted)) {
+    headers.push_back({"Access-Control-Allow-Headers", std::string(wanted)});
+  }
+  AllowOrigin(request, headers);
   exchange.Respond(204, std::move(headers), "");
 }
 

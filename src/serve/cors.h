@@ -13,10 +13,14 @@ namespace verbatim::serve {
 // Whether the request's Origin is one of `allowed`, or "*" is.
 bool AllowsOrigin(const std::vector<std::string>& allowed, const HttpRequest& request);
 
-// To OPTIONS from an allowed origin.
+// The headers that let the request's origin, which is allowed, read a response.
+void AddCorsHeaders(const HttpRequest& request, std::vector<HttpHeader>& headers);
+
+// To OPTIONS from an allowed origin. Every header that the page wants to send is allowed: clients
+// have dozens of their own (x-stainless-..., anthropic-...), and none of them lets anybody in.
 void RespondToPreflight(HttpExchange& exchange);
 
-// The exchange, with the headers that let the request's origin read the response.
+// The exchange, with AddCorsHeaders for whatever it answers.
 std::shared_ptr<HttpExchange> WithCors(std::shared_ptr<HttpExchange> exchange);
 
 }  // namespace verbatim::serve

@@ -15,7 +15,9 @@
 #include "serve/api/openapi.h"
 #include "serve/api/small_endpoints.h"
 #include "serve/cors.h"
+#include "serve/http/local_host.h"
 #include "serve/page/page_assets.h"
+#include "serve/transport_error.h"
 #include "verbatim/version.h"
 
 namespace verbatim::serve {
@@ -27,15 +29,6 @@ constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kModelPrefix = "/v1/models/";
 // Prometheus' text format.
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
-
-bool IsLoopback(std::string_view host) {
-  return host == "localhost" || host == "::1" || host == "[::1]" || host.starts_with("127.");
-}
-
-// Anthropic's clients read errors of their own form; all others OpenAI's.
-Api ErrorFormOf(const HttpRequest& request) {
-  return request.path == "/v1/messages" ? Api::kMessages : Api::kChatCompletions;
-}
 
 ApiError NotFound(std::string_view path) {
   return {.status = 404,
@@ -76,8 +69,9 @@ class VerbatimServer : public Server {
     context_.system_fingerprint = Fingerprint(engine.info(), context_.identity);
   }
 
+  // http_ itself goes last, with the other members: tasks that are still queued read its counters.
   ~VerbatimServer() override {
-    http_.reset();
+    if (http_ != nullptr) http_->Stop();  // from here on no handler posts to what goes next
     loop_.Stop();
     parsers_.reset();  // each posts to the next
     compilers_.reset();
@@ -87,12 +81,12 @@ class VerbatimServer : public Server {
   Status Listen() {
     auto started = HttpServer::Start(
         options_.http, [this](Exchange exchange) { Handle(std::move(exchange)); },
-        [](int status, std::string_view message) {
-          return ErrorJson({.status = status, .message = std::string(message)},
-                           Api::kChatCompletions, "");
+        [this](const HttpRequest& request, int status, std::string_view message) {
+          return MakeTransportError(request, status, message);
         });
     if (!started.ok()) return started.status();
     http_ = *std::move(started);
+    http_->Begin();  // not before http_ is there: /metrics reads it, on another thread
     return {};
   }
 
@@ -151,8 +145,27 @@ class VerbatimServer : public Server {
     return route == Routes().end() ? "other" : route->path;
   }
 
+  HttpServer::Error MakeTransportError(const HttpRequest& request, int status,
+                                       std::string_view message) {
+    HttpServer::Error error;
+    error.body =
+        ErrorJson(TransportError(status, message), ErrorFormOf(request.path), request.request_id);
+    if (AllowsOrigin(options_.cors_origins, request)) AddCorsHeaders(request, error.headers);
+    metrics_.CountRequest(EndpointLabel(request.path), status);
+    return error;
+  }
+
+  // Against DNS rebinding (http/local_host.h), where nothing else says who may ask.
+  bool RefusesHost(std::string_view host) const {
+    return options_.http.unix_socket.empty() && !options_.api_keys && !options_.allow_public &&
+           !IsLocalHostHeader(host, options_.http.host);
+  }
+
   void Handle(Exchange exchange) {
     const HttpRequest& request = exchange->request();
+    if (const std::string_view host = request.Header("host"); RefusesHost(host)) {
+      return RefuseHost(exchange, host);
+    }
     if (AllowsOrigin(options_.cors_origins, request)) {
       if (request.method == "OPTIONS") return RespondToPreflight(*exchange);
       exchange = WithCors(std::move(exchange));
@@ -209,7 +222,7 @@ class VerbatimServer : public Server {
     const std::lock_guard lock(planning_mutex_);
     for (const Exchange& exchange : planning_) {
       // Nothing if it has its answer; and what comes after this is not sent.
-      RespondError(*exchange, ShuttingDown(), ErrorFormOf(exchange->request()));
+      RespondError(*exchange, ShuttingDown(), ErrorFormOf(exchange->request().path));
     }
   }
 
@@ -356,7 +369,7 @@ class VerbatimServer : public Server {
     log_->Write(LogLevel::kInfo, "refused",
                 {{"id", request.request_id}, {"status", error.status}, {"code", error.code}});
     Respond(exchange, error.status, kJson,
-            ErrorJson(error, ErrorFormOf(request), request.request_id), std::move(headers));
+            ErrorJson(error, ErrorFormOf(request.path), request.request_id), std::move(headers));
   }
   void RefuseKey(const Exchange& exchange) {
     Refuse(exchange,
@@ -366,6 +379,17 @@ class VerbatimServer : public Server {
             .message = "Authorization: expected a valid API key as Bearer token or x-api-key, "
                        "received none or another"},
            {{"WWW-Authenticate", "Bearer"}});
+  }
+  void RefuseHost(const Exchange& exchange, std::string_view host) {
+    Refuse(exchange,
+           {.status = 403,
+            .type = "permission_error",
+            .code = "host_not_allowed",
+            .message = fmt::format("Host: expected localhost, 127.0.0.1 or [::1], which is "
+                                   "where a server without an API key answers, received "
+                                   "{}; try --api-key-file FILE, or --allow-public if "
+                                   "every page may ask",
+                                   host.substr(0, 200))});
   }
   void RefuseMethod(const Exchange& exchange, const std::string& allowed) {
     Refuse(exchange,

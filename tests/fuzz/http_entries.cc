@@ -98,9 +98,12 @@ struct Server {
         serve::HttpServer::Start({.unix_socket = (folder.path() / "s").string(),
                                   .max_header_bytes = kLimits.header_bytes,
                                   .max_body_bytes = kLimits.body_bytes},
-                                 Answer, [](int, std::string_view) { return std::string("{}"); });
+                                 Answer, [](const serve::HttpRequest&, int, std::string_view) {
+                                   return serve::HttpServer::Error{.body = "{}"};
+                                 });
     VERBATIM_CHECK(started.ok());
     server = *std::move(started);
+    server->Begin();
   }
   TemporaryFolder folder;
   std::unique_ptr<serve::HttpServer> server;

@@ -33,18 +33,18 @@ NOT_JSON = [b"", b" ", b"{", b"}", b"nul", b"NaN", b'{"prompt": NaN}', b'{"promp
             b'{"prompt": "\\u12"}', b'{"prompt": "a\nb"}', b"[" * 10000, b'{"a":' * 10000, b"[" * 10000 + b"]" * 10000, b'{"prompt": "x",}',
             b"{'prompt': 'x'}", b'{"prompt": "x"} x', b"\0", b'{"prompt": 01}', b'{"a":1' + b',"a":1' * 20000 + b"}", b"[1]", b'"x"', b"7",
             b'{"prompt": "' + BIG.encode(), b'{"messages": ' + b"[" * 63 + b"]" * 63 + b"}"]
-RAW = [b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET /\0 HTTP/1.1\r\nHost: x\r\n\r\n",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}XX0\r\n\r\n",
-       b"POST /tokenize HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n",
-       b"GET / HTTP/1.1\r\nHost : x\r\n\r\n", b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n",
-       b"GET / HTTP/1.1\nHost: x\n\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 100,
-       b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 20000, b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
-       b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 100000]
+RAW = [b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET /\0 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}XX0\r\n\r\n",
+       b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nA: b\r\n c\r\n\r\n",
+       b"GET / HTTP/1.1\r\nHost : x\r\n\r\n", b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+       b"GET / HTTP/1.1\nHost: localhost\n\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 100,
+       b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 20000, b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n",
+       b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 100000]
 GRAMMARS = [{"guided_regex": "(a{1,1000}){1000}"}, {"guided_regex": "(" * 3000 + ")" * 3000}, {"guided_regex": "(x+x+)+y"},
             {"guided_regex": "((a|b)*a(a|b){18})"}, {"guided_regex": "[^"}, {"guided_json": {"$ref": "#"}},
             {"guided_json": {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}},
@@ -81,7 +81,7 @@ def connect(served, receive_buffer=None):
 
 
 def head(path, length):
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode()
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
 
 
 def post(served, path, data):
@@ -116,7 +116,7 @@ def mutate(value, rng):
 
 def slow_header(served, rng, end):
     client = connect(served)
-    for byte in b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nX-Slow: " + b"y" * 10000:
+    for byte in b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"y" * 10000:
         if time.monotonic() > end:
             break
         client.sendall(bytes([byte]))

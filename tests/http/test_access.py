@@ -5,11 +5,12 @@ import concurrent.futures
 import json
 import pathlib
 import re
+import socket
 import tempfile
 import threading
 import unittest
 
-from server import SLOW, Server
+from server import SLOW, WAIT, Server
 
 KEY, OTHER_KEY = "key-0123456789", "another-key-9876543210"
 SMALL = ("--context", 512, "--log-level", "error")
@@ -164,26 +165,74 @@ class AccessTest(unittest.TestCase):
     def test_listed_origins_may_read(self):
         with Server("--cors-origin", "https://one.example", "--cors-origin", "http://localhost:3000", "--api-key-file", self.keys(),
                     *SMALL) as served:
+            # Of the clients of OpenAI and Anthropic in a browser.
+            wanted = "anthropic-beta,anthropic-dangerous-direct-browser-access,authorization,content-type,x-stainless-arch"
             for origin in ("https://one.example", "http://localhost:3000"):
                 # A preflight never has the key.
                 status, headers, data = served.request("OPTIONS", "/v1/chat/completions", headers={
                     "Origin": origin, "Access-Control-Request-Method": "POST",
-                    "Access-Control-Request-Headers": "authorization,content-type"})
+                    "Access-Control-Request-Headers": wanted})
                 self.assertEqual((status, data), (204, b""))
                 self.assertEqual(headers["Access-Control-Allow-Origin"], origin)
                 self.assertIn("POST", headers["Access-Control-Allow-Methods"])
-                for name in ("authorization", "content-type", "x-api-key"):
-                    self.assertIn(name, headers["Access-Control-Allow-Headers"].lower())
+                self.assertEqual(headers["Access-Control-Allow-Headers"], wanted)
+                self.assertEqual(headers["Vary"], "Origin, Access-Control-Request-Headers")
                 for key, path, body, status in ((KEY, "/v1/completions", SHORT, 200), ("", "/v1/completions", SHORT, 401),
                                                 (KEY, "/v1/completions", {**SHORT, "stream": True}, 200), (KEY, "/v1/completions", {}, 400)):
                     got, headers, data = served.request("POST", path, body, {"Origin": origin, "x-api-key": key})
                     self.assertEqual((got, headers["Access-Control-Allow-Origin"], headers["Vary"]), (status, origin, "Origin"))
+                    self.assertEqual(headers["Access-Control-Expose-Headers"], "x-request-id, retry-after")
                     self.assertNotIn("Access-Control-Allow-Credentials", headers)
                     if body.get("stream"):
                         self.assertTrue(data.endswith(b"data: [DONE]\n\n"), data)
             for origin in ("https://one.example.evil", "https://evil.example", "null", "https://ONE.example", "http://one.example"):
                 _, headers, _ = served.request("POST", "/v1/completions", SHORT, {"Origin": origin, "x-api-key": KEY})
                 self.assertEqual(cors_headers(headers), {})
+
+    def test_errors_of_the_transport(self):
+        """In the form that the path's clients read, readable for an allowed page, and counted."""
+        origin = {"Origin": "https://one.example"}
+        with Server("--cors-origin", origin["Origin"], "--max-body", 1000, *SMALL) as served:
+            def ask(path, body="x" * 1001, **headers):
+                status, headers, data = served.request("POST", path, body, {**origin, **headers})
+                self.assertEqual(headers["Access-Control-Allow-Origin"], origin["Origin"])
+                return status, headers, json.loads(data)
+
+            for path in ("/v1/messages", "/v1/messages/count_tokens"):
+                status, headers, answer = ask(path)
+                self.assertEqual((status, answer["type"], answer["error"]["type"]), (413, "error", "request_too_large"))
+                self.assertEqual(answer["request_id"], headers["x-request-id"])
+            status, _, answer = ask("/v1/messages/nothing", "{}")
+            self.assertEqual((status, answer["type"], answer["error"]["type"]), (404, "error", "not_found_error"))
+            status, _, answer = ask("/v1/completions")
+            self.assertEqual((status, answer["error"]["type"]), (413, "invalid_request_error"))
+            status, headers, answer = ask("/v1/completions", "{}", **{"Content-Encoding": "gzip"})
+            self.assertEqual((status, headers["Accept-Encoding"]), (415, "identity"))
+            self.assertIn("Content-Encoding", answer["error"]["message"])
+            self.assertEqual(self.error(served, "GET", "/" + "x" * 40000, 414)[0]["type"], "invalid_request_error")
+            page = served.get("/metrics").decode()
+            for endpoint, status in (("/v1/messages", 413), ("/v1/completions", 413), ("/v1/completions", 415), ("other", 414)):
+                self.assertRegex(page, rf'http_requests_total\{{endpoint="{endpoint}",[^}}]*status="{status}"\}} 1\n')
+
+    def test_names_of_other_machines_are_refused(self):
+        """A page whose name was made to resolve to 127.0.0.1 is of the server's origin: only its name tells."""
+        evil = ("evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "192.168.1.1")
+        with Server(*SMALL) as served:
+            good = ("localhost", "LOCALHOST:1", "a.localhost:3000", "127.0.0.1", f"127.0.0.1:{served.port}", "127.3.2.1", "[::1]:80")
+            for host in evil:
+                for method, path, body in (("GET", "/health", None), ("GET", "/", None), ("POST", "/v1/completions", SHORT),
+                                           ("GET", "/nothing", None), ("OPTIONS", "/v1/models", None)):
+                    error, _ = self.error(served, method, path, 403, body and json.dumps(body), {"Host": host})
+                    self.assertEqual(error["code"], "host_not_allowed")
+                    self.assertIn(f"received {host};", error["message"])
+            for host in good:
+                self.assertEqual(served.request("GET", "/health", headers={"Host": host})[0], 200, host)
+            with socket.create_connection((served.host, served.port), timeout=WAIT) as old:  # HTTP/1.0 has no such header
+                old.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                self.assertTrue(old.recv(100).startswith(b"HTTP/1.1 200 "))
+        for arguments in (("--api-key-file", self.keys()), ("--allow-public",), ("--unix-socket", self.folder / "s")):
+            with Server(*arguments, *SMALL) as served:
+                self.assertEqual(served.request("GET", "/health", headers={"Host": evil[0]})[0], 200, arguments)
 
     def test_a_full_queue(self):
         with Server("--parallel", 1, "--max-queue", 1, "--context", 2048, "--log-level", "error", **SLOW) as served:

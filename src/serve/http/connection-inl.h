@@ -12,11 +12,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "serve/http/http_server.h"
 #include "serve/http/request_parser.h"
@@ -76,6 +78,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Dispatch();
   void Refuse(int status, std::string_view message, std::vector<HttpHeader> headers = {});
   void OpenChannel(bool keep_alive);
+  std::function<HttpServer::Error()> DroppedError(const HttpRequest& request) const;
 
   void Pump();
   void WriteSome();
@@ -205,7 +208,8 @@ inline void Connection::Parse() {
   CountBody();
   switch (parser_->state()) {
     case RequestParser::State::kRefused:
-      return Refuse(parser_->refusal().status, parser_->refusal().message);
+      return Refuse(parser_->refusal().status, parser_->refusal().message,
+                    parser_->refusal().headers);
     case RequestParser::State::kDone:
       return Dispatch();
     case RequestParser::State::kBody:
@@ -255,8 +259,23 @@ inline void Connection::OpenChannel(bool keep_alive) {
                      .request_id = request.request_id,
                      .max_buffer = core_->options.max_write_buffer,
                      .draining = core_->draining,
-                     .dropped_body = core_->dropped_body},
+                     .dropped = DroppedError(request)},
       [self = shared_from_this()] { asio::post(self->executor_, [self] { self->Pump(); }); });
+}
+
+// The body stays out: it is the handler's, and may be large.
+inline std::function<HttpServer::Error()> Connection::DroppedError(
+    const HttpRequest& request) const {
+  HttpRequest outline = {.method = request.method,
+                         .path = request.path,
+                         .query = {},
+                         .headers = request.headers,
+                         .body = {},
+                         .request_id = request.request_id,
+                         .peer = request.peer};
+  return [core = core_, outline = std::move(outline)] {
+    return core->ErrorFor(outline, 500, "expected an answer of the server, received none");
+  };
 }
 
 inline void Connection::Dispatch() {
@@ -281,8 +300,9 @@ inline void Connection::Refuse(int status, std::string_view message,
   ++core_->refused_total;
   if (!parser_) parser_.emplace(RequestLimits{});
   OpenChannel(false);
-  headers.push_back({"Content-Type", "application/json"});
-  channel_->Respond(status, headers, core_->ErrorText(status, message));
+  HttpServer::Error error = core_->ErrorFor(parser_->request(), status, message);
+  headers.insert(headers.end(), error.headers.begin(), error.headers.end());
+  channel_->Respond(status, headers, error.body);
   parser_.reset();
   if (received_.size() < kReadBytes) Read();
 }

@@ -22,7 +22,10 @@ class AsioServer final : public HttpServer {
   explicit AsioServer(std::shared_ptr<ServerCore> core)
       : core_(std::move(core)), work_(asio::make_work_guard(core_->context)) {}
 
-  ~AsioServer() override {
+  ~AsioServer() override { AsioServer::Stop(); }
+
+  void Stop() override {
+    if (std::exchange(stopped_, true)) return;
     {
       const std::lock_guard lock(core_->mutex);
       core_->stopping = true;
@@ -68,8 +71,11 @@ class AsioServer final : public HttpServer {
       return MakeError(StatusCode::kResourceExhausted, address_, "threads to serve with",
                        error.what());
     }
-    for (const auto& listener : listeners_) listener->Begin();
     return {};
+  }
+
+  void Begin() override {
+    for (const auto& listener : listeners_) listener->Begin();
   }
 
   std::string address() const override { return address_; }
@@ -122,14 +128,15 @@ class AsioServer final : public HttpServer {
   std::vector<std::thread> threads_;
   std::string address_;
   int port_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace
 
 Expected<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
-                                                        Handler handler, ErrorBody error_body) {
-  auto core = std::make_shared<ServerCore>(options, std::move(handler), std::move(error_body));
-  core->dropped_body = core->ErrorText(500, "expected an answer of the server, received none");
+                                                        Handler handler,
+                                                        MakeErrorResponse make_error) {
+  auto core = std::make_shared<ServerCore>(options, std::move(handler), std::move(make_error));
   auto server = std::make_unique<AsioServer>(std::move(core));
   VERBATIM_RETURN_IF_ERROR(server->Listen());
   VERBATIM_RETURN_IF_ERROR(server->Run());

@@ -91,19 +91,33 @@ struct HttpServerStats {
 
 class HttpServer {
  public:
+  // A response that the transport makes itself; without Content-Type and Retry-After.
+  struct Error {
+    std::vector<HttpHeader> headers = {};
+    std::string body = {};  // application/json
+  };
+
   // Runs on the server's threads and must not block for long. The exchange may be kept.
   using Handler = std::function<void(std::shared_ptr<HttpExchange>)>;
-  // The body, of type application/json, of a response that the transport makes itself (400, 408,
-  // 413, 417, 431, 500, 503).
-  using ErrorBody = std::function<std::string(int status, std::string_view message)>;
+  // For a status of the transport itself (400, 408, 413, 414, 415, 417, 431, 500, 503), called once
+  // for each. Of `request` there is what had come and was sound: maybe nothing but the id.
+  using MakeErrorResponse =
+      std::function<Error(const HttpRequest& request, int status, std::string_view message)>;
 
-  // Binds, listens and serves. A name with several addresses is served on all that this machine
-  // has. Errors: kIo with the address and the system's reason (in use, no such host, no
-  // permission), kInvalidArgument (no host, port out of range), kResourceExhausted (no threads).
+  // Binds and listens; clients wait until Begin. A name with several addresses is served on all
+  // that this machine has. Errors: kIo with the address and the system's reason (in use, no such
+  // host, no permission), kInvalidArgument (no host, port out of range), kResourceExhausted (no
+  // threads).
   static Expected<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
-                                                     Handler handler, ErrorBody error_body);
-  // Cuts what is open and joins the threads: not from a handler or a callback.
+                                                     Handler handler, MakeErrorResponse make_error);
+  // Stops.
   virtual ~HttpServer() = default;
+
+  // Serves; once. Apart from Start, so that a handler can find what Start's caller made of it.
+  virtual void Begin() = 0;
+  // Cuts what is open and joins the threads: not from a handler or a callback. No handler runs
+  // behind it, and all other methods stay usable. Again: nothing.
+  virtual void Stop() = 0;
 
   virtual std::string address() const = 0;  // "http://127.0.0.1:8080" or "unix:/path"
   virtual int port() const = 0;             // 0 for a Unix socket

@@ -38,7 +38,7 @@ class RequestParser::Impl final : private http::basic_parser<true> {
     // RFC 9112 2.2: empty lines before a request line are ignored.
     while (!got_some() && bytes.substr(used).starts_with("\r\n")) used += 2;
     header_bytes_ += used;
-    CheckHeader(0);
+    CheckHeader({});
     if (!got_some() && bytes.substr(used) == "\r") return used;  // maybe one more
     while (state_ == State::kHeader || state_ == State::kBody) {
       const std::string_view rest = bytes.substr(used);
@@ -52,13 +52,13 @@ class RequestParser::Impl final : private http::basic_parser<true> {
       const bool need_more = error == http::error::need_more;
       if (in_header) {
         header_bytes_ += taken;
-        CheckHeader(need_more ? rest.size() - taken : 0);
+        CheckHeader(need_more ? rest.substr(taken) : std::string_view());
       } else if (at_chunk && (need_more ? rest.size() : taken) > limits_.header_bytes) {
         Refuse(431, "a chunk's header", limits_.header_bytes);
       }
       if (state_ == State::kRefused || need_more) break;
       if (error) {
-        RefuseFor(error);
+        RefuseFor(error, rest.substr(taken));
       } else if (is_done()) {
         state_ = State::kDone;
       } else if (is_header_done()) {
@@ -88,15 +88,26 @@ class RequestParser::Impl final : private http::basic_parser<true> {
     Refuse(status, fmt::format("expected {} of at most {} bytes, received more", what, limit));
   }
 
-  void CheckHeader(size_t not_taken) {
-    if (header_bytes_ + not_taken > limits_.header_bytes) {
-      Refuse(431, "a request's header", limits_.header_bytes);
-    }
+  void CheckHeader(std::string_view not_taken) {
+    if (header_bytes_ + not_taken.size() > limits_.header_bytes) RefuseHeader(not_taken);
   }
 
-  void RefuseFor(const beast::error_code& error) {
+  // RFC 9112 3: a target that is too long (a method, a blank, and no end) is told from headers that
+  // are.
+  void RefuseHeader(std::string_view not_taken) {
+    // What fits, and no byte behind it: the same however the bytes came in pieces.
+    const std::string_view line =
+        not_taken.substr(0, limits_.header_bytes - std::min(header_bytes_, limits_.header_bytes));
+    const size_t blank = line.find(' ');
+    const bool in_target = request_.method.empty() && blank != line.npos &&
+                           IsToken(line.substr(0, blank)) && line.find('\n') == line.npos;
+    if (in_target) return Refuse(414, "a request's target", limits_.header_bytes);
+    Refuse(431, "a request's header", limits_.header_bytes);
+  }
+
+  void RefuseFor(const beast::error_code& error, std::string_view not_taken) {
     if (error == http::error::header_limit) {
-      Refuse(431, "a request's header", limits_.header_bytes);
+      RefuseHeader(not_taken);
     } else if (error == http::error::body_limit) {
       Refuse(413, "a body", limits_.body_bytes);
     } else if (error == http::error::bad_version) {
@@ -159,12 +170,22 @@ class RequestParser::Impl final : private http::basic_parser<true> {
         return;
       }
       expects_continue_ = !http10_;  // RFC 9110 10.1.1: 1.0 doesn't know it
+    } else if (field == http::field::content_encoding) {
+      encoded_ = encoded_ || (!value.empty() && !EqualsIgnoringCase(View(value), "identity"));
     }
     request_.headers.push_back({std::string(View(name)), std::string(View(value))});
   }
 
   void on_header_impl(beast::error_code& error) override {
     if (!http10_ && hosts_ == 0) return Break(error, "expected a Host header, received none");
+    const bool has_body = chunked() || content_length().value_or(0) > 0;
+    if (encoded_ && has_body) {
+      Refuse(415, "expected a body without Content-Encoding, received a compressed one");
+      // RFC 9110 15.5.16: tells that from a Content-Type of the wrong kind.
+      refusal_.headers.push_back({"Accept-Encoding", "identity"});
+      error = http::error::bad_value;
+      return;
+    }
     keep_alive_ = http::basic_parser<true>::keep_alive();
   }
 
@@ -198,6 +219,7 @@ class RequestParser::Impl final : private http::basic_parser<true> {
   int hosts_ = 0;
   int lengths_ = 0;
   int encodings_ = 0;
+  bool encoded_ = false;  // a Content-Encoding that is one
   bool http10_ = false;
   bool keep_alive_ = false;
   bool expects_continue_ = false;

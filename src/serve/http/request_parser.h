@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "serve/http/http_server.h"
 
@@ -16,13 +17,14 @@ struct RequestLimits {
 };
 
 struct Refusal {
-  int status = 0;       // 400, 413, 417 or 431
+  int status = 0;       // 400, 413, 414, 415, 417 or 431
   std::string message;  // what was expected and received
+  std::vector<HttpHeader> headers = {};
 };
 
 // Framing that two servers could read differently is refused: Content-Length twice or beside
 // Transfer-Encoding, a coding other than chunked, no digits. Fields behind a chunked body are
-// dropped.
+// dropped. A compressed body is refused by its header (415).
 class RequestParser {
  public:
   enum class State { kHeader, kBody, kDone, kRefused };
@@ -38,7 +40,8 @@ class RequestParser {
 
   State state() const;
   const Refusal& refusal() const;  // with kRefused
-  // Method, target and headers from kBody on; the body with kDone. request_id and peer stay empty.
+  // Method, target and headers from kBody on; the body with kDone. With kRefused what was sound
+  // until then. request_id and peer stay empty.
   HttpRequest& request();
 
   // From kBody on.

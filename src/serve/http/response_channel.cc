@@ -112,7 +112,8 @@ void ResponseChannel::Drop() {
   }
   // Nobody else has it: nothing happens in between.
   if (begun) return Abort();
-  Respond(500, {{"Content-Type", "application/json"}}, traits_.dropped_body);
+  const HttpServer::Error error = traits_.dropped();
+  Respond(500, error.headers, error.body);
 }
 
 void ResponseChannel::OnGone(std::function<void()> callback) {

@@ -23,7 +23,8 @@ struct ResponseTraits {
   size_t max_buffer = 0;  // bytes of parts that wait
   // The server's: responses that begin after it became true close their connection.
   std::shared_ptr<const std::atomic<bool>> draining = {};
-  std::string dropped_body = {};  // JSON of the 500 for a handler that never answered
+  // Makes the 500 for a handler that never answered.
+  std::function<HttpServer::Error()> dropped = {};
 };
 
 // Thread rule: every method from any thread.

@@ -17,7 +17,7 @@ std::string_view Reason(int status) {
     int status;
     std::string_view reason;
   };
-  static constexpr std::array<Entry, 25> kReasons = {{
+  static constexpr std::array<Entry, 26> kReasons = {{
       {200, "OK"},
       {201, "Created"},
       {202, "Accepted"},
@@ -34,6 +34,7 @@ std::string_view Reason(int status) {
       {405, "Method Not Allowed"},
       {408, "Request Timeout"},
       {413, "Content Too Large"},
+      {414, "URI Too Long"},
       {415, "Unsupported Media Type"},
       {417, "Expectation Failed"},
       {422, "Unprocessable Content"},

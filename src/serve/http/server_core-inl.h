@@ -23,24 +23,27 @@ class Connection;
 // What all connections share. Outlives them: each holds it.
 struct ServerCore {
   ServerCore(const HttpServerOptions& server_options, HttpServer::Handler server_handler,
-             HttpServer::ErrorBody server_error_body)
+             HttpServer::MakeErrorResponse server_make_error)
       : options(server_options),
         handler(std::move(server_handler)),
-        error_body(std::move(server_error_body)),
+        make_error(std::move(server_make_error)),
         context(options.num_threads) {}
 
-  std::string ErrorText(int status, std::string_view message) const {
+  HttpServer::Error ErrorFor(const HttpRequest& request, int status,
+                             std::string_view message) const {
+    HttpServer::Error error;
     try {
-      return error_body(status, message);
+      error = make_error(request, status, message);
     } catch (...) {
-      return "{}";
+      error = {.headers = {}, .body = "{}"};
     }
+    error.headers.push_back({"Content-Type", "application/json"});
+    return error;
   }
 
   const HttpServerOptions options;
   const HttpServer::Handler handler;
-  const HttpServer::ErrorBody error_body;
-  std::string dropped_body;  // of a handler that never answered
+  const HttpServer::MakeErrorResponse make_error;
   asio::io_context context;
   const std::shared_ptr<std::atomic<bool>> draining = std::make_shared<std::atomic<bool>>(false);
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,10 +19,12 @@ namespace {
 using std::chrono::milliseconds;
 
 Expected<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options) {
-  return HttpServer::Start(
+  auto server = HttpServer::Start(
       options,
       [](const std::shared_ptr<HttpExchange>& exchange) { exchange->Respond(200, {}, "x"); },
-      [](int, std::string_view) { return std::string("{}"); });
+      [](const HttpRequest&, int, std::string_view) { return HttpServer::Error{.body = "{}"}; });
+  if (server.ok()) (*server)->Begin();
+  return server;
 }
 
 void ExpectFault(const HttpServerOptions& options, StatusCode code, const std::string& part) {
@@ -55,6 +58,45 @@ TEST(HttpListen, ANameIsServedOnItsAddresses) {
   RawClient client = RawClient::Tcp((*server)->port());
   client.Send(Get("/"));
   EXPECT_EQ(client.Receive().status, 200);
+}
+
+TEST(HttpListen, NothingIsServedBeforeBegin) {
+  std::atomic<bool> begun = false;
+  std::atomic<bool> early = false;
+  auto server = HttpServer::Start(
+      {},
+      [&](const std::shared_ptr<HttpExchange>& exchange) {
+        early = early || !begun;
+        exchange->Respond(200, {}, "x");
+      },
+      [](const HttpRequest&, int, std::string_view) { return HttpServer::Error{.body = "{}"}; });
+  ASSERT_TRUE(server.ok()) << server.status().message();
+  RawClient client = RawClient::Tcp((*server)->port());  // waits with the kernel
+  client.Send(Get("/"));
+  std::this_thread::sleep_for(milliseconds(50));  // room for the fault to show
+  begun = true;
+  (*server)->Begin();
+  EXPECT_EQ(client.Receive().status, 200);
+  EXPECT_FALSE(early);
+}
+
+TEST(HttpEnd, AStoppedServerCanStillBeAsked) {
+  TestServer server;
+  RawClient idle = server.Connect();
+  idle.Send(Get("/echo"));
+  EXPECT_EQ(idle.Receive().status, 200);
+  RawClient waiting = server.Connect();
+  waiting.Send(Get("/hold"));
+  const std::shared_ptr<HttpExchange> held = server.Held();
+  server->Stop();
+  EXPECT_TRUE(idle.Closed());
+  EXPECT_TRUE(waiting.Closed());
+  EXPECT_TRUE(held->gone());
+  held->Respond(200, {}, "too late");
+  EXPECT_EQ(server->stats().requests_total, 2);
+  EXPECT_EQ(server->stats().connections_open, 0);
+  EXPECT_TRUE(server->WaitDrained(milliseconds(0)));
+  server->Stop();
 }
 
 TEST(HttpListen, FaultsNameTheAddress) {

@@ -61,6 +61,31 @@ TEST(HttpLimits, HeaderAndBodyBytes) {
   ExpectRefusal(client, 413);
 }
 
+TEST(HttpLimits, ErrorsAreMadeOfWhatIsKnownOfTheRequest) {
+  TestServer server({.max_header_bytes = 1000, .max_body_bytes = 10, .body_timeout = kShort});
+  const auto expect = [&](const std::string& bytes, int status, const std::string& path,
+                          const std::string& origin) {
+    RawClient client = server.Connect();
+    client.Send(bytes);
+    const RawResponse response = client.Receive();
+    EXPECT_EQ(response.status, status) << bytes;
+    EXPECT_EQ(response.Header("x-error-path"), path) << bytes;
+    EXPECT_EQ(response.Header("x-error-origin"), origin) << bytes;
+    EXPECT_EQ(response.Header("x-error-id"), response.Header("x-request-id")) << bytes;
+    EXPECT_EQ(response.Header("content-type"), "application/json") << bytes;
+  };
+  const std::string origin = "Origin: http://o\r\n";
+  expect(Post("/a/b?c", "12345678901", origin), 413, "/a/b", "http://o");
+  expect(Post("/a", "123", origin + "Content-Encoding: gzip\r\n"), 415, "/a", "http://o");
+  expect("POST /a HTTP/1.1\r\nHost: h\r\n" + origin + "Content-Length: 9\r\n\r\n1", 408, "/a",
+         "http://o");
+  expect(Get("/drop", origin), 500, "/drop", "http://o");
+  expect(Get("/throw", origin), 500, "/throw", "http://o");
+  expect(Get("/a", "A: " + std::string(1000, 'x') + "\r\n" + origin), 431, "/a", "");
+  expect("GET /" + std::string(1000, 'x'), 414, "", "");
+  expect("nonsense\r\n\r\n", 400, "", "");
+}
+
 TEST(HttpLimits, ATooLargeBodyIsReadAwaySoThatTheClientGetsTheAnswer) {
   TestServer server({.max_body_bytes = 1000});
   RawClient client = server.Connect();

@@ -204,6 +204,24 @@ TEST(RequestParser, MalformedRequestsAreRefused) {
   EXPECT_EQ(Refused("GET / HTTP/1.0\r\n\r\n"), 0);  // Host came with 1.1
 }
 
+TEST(RequestParser, BodiesAreNotDecompressed) {
+  for (const char* coding : {"gzip", "br", "zstd", "deflate", "identity, gzip", "x"}) {
+    const std::string header = std::string("content-encoding: ") + coding + "\r\n";
+    EXPECT_EQ(Refused(WithHeaders(header + "Content-Length: 3\r\n", "abc")), 415) << coding;
+    EXPECT_EQ(Refused(WithHeaders(header + "Transfer-Encoding: chunked\r\n", "0\r\n\r\n")), 415);
+    EXPECT_EQ(Refused(WithHeaders(header)), 0) << "there is no body";
+  }
+  const Parsed parsed =
+      Parse(WithHeaders("Content-Encoding: gzip\r\nContent-Length: 3\r\n", "abc"));
+  ASSERT_EQ(parsed.refusal.headers.size(), 1U);
+  EXPECT_EQ(parsed.refusal.headers[0].name, "Accept-Encoding");
+  EXPECT_EQ(parsed.refusal.headers[0].value, "identity");
+  for (const char* coding : {"identity", "Identity", ""}) {
+    const std::string header = std::string("Content-Encoding: ") + coding + "\r\n";
+    EXPECT_EQ(Refused(WithHeaders(header + "Content-Length: 3\r\n", "abc")), 0) << coding;
+  }
+}
+
 TEST(RequestParser, LimitsAreExact) {
   const std::string start = "GET / HTTP/1.1\r\nHost: h\r\nA: ";
   const std::string end = "\r\n\r\n";
@@ -213,8 +231,11 @@ TEST(RequestParser, LimitsAreExact) {
   EXPECT_EQ(Refused(header(512)), 0);
   EXPECT_EQ(Refused(header(513)), 431);
   EXPECT_EQ(Refused(start + std::string(600, 'x')), 431);    // a header without an end
-  EXPECT_EQ(Refused("GET /" + std::string(600, 'x')), 431);  // a target without an end
-  EXPECT_EQ(Refused(std::string(600, 'G')), 431);            // a method without an end
+  EXPECT_EQ(Refused("GET /" + std::string(600, 'x')), 414);  // a target without an end
+  EXPECT_EQ(Refused("GET /" + std::string(600, 'x') + " HTTP/1.1\r\nHost: h\r\n\r\n"), 414);
+  EXPECT_EQ(Refused("\r\n\r\nGET /" + std::string(600, 'x')), 414);
+  EXPECT_EQ(Refused("\1ET /" + std::string(600, 'x')), 400);  // no method
+  EXPECT_EQ(Refused(std::string(600, 'G')), 431);             // a method without an end
   std::string many = "GET / HTTP/1.1\r\nHost: h\r\n";
   for (int i = 0; i < 150; ++i) many += "a: b\r\n";
   EXPECT_EQ(Refused(many + "\r\n"), 431);

@@ -15,7 +15,7 @@ class ResponseChannelTest : public ::testing::Test {
  protected:
   ResponseChannel& Make(ResponseTraits traits = {.keep_alive = true, .max_buffer = 1000}) {
     traits.request_id = "id";
-    traits.dropped_body = "{}";
+    traits.dropped = [] { return HttpServer::Error{.body = "{}"}; };
     channel_ = std::make_shared<ResponseChannel>(traits, [this] { ++wakes_; });
     return *channel_;
   }

@@ -30,11 +30,16 @@ std::string Post(std::string_view path, std::string_view body, std::string_view 
 TestServer::TestServer(HttpServerOptions options) {
   auto server = HttpServer::Start(
       options, [this](std::shared_ptr<HttpExchange> exchange) { Handle(std::move(exchange)); },
-      [](int status, std::string_view message) {
-        return fmt::format(R"({{"status":{},"message":"{}"}})", status, message);
+      [](const HttpRequest& request, int status, std::string_view message) {
+        return HttpServer::Error{
+            .headers = {{"X-Error-Path", request.path},
+                        {"X-Error-Origin", std::string(request.Header("origin"))},
+                        {"X-Error-Id", request.request_id}},
+            .body = fmt::format(R"({{"status":{},"message":"{}"}})", status, message)};
       });
   EXPECT_TRUE(server.ok()) << server.status().message();
   server_ = *std::move(server);
+  server_->Begin();
 }
 
 TestServer::~TestServer() {
