@@ -30,13 +30,6 @@ constexpr std::string_view kModelPrefix = "/v1/models/";
 // Prometheus' text format.
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 
-ApiError NotFound(std::string_view path) {
-  return {.status = 404,
-          .code = "not_found",
-          .message = fmt::format("path: expected a path of GET /openapi.json, received {}",
-                                 path.substr(0, 200))};
-}
-
 // The model, the arithmetic and the program that an answer's bytes depend on.
 std::string Fingerprint(const EngineInfo& info, const ModelIdentity& identity) {
   return fmt::format("vb-{}-{}-{}", identity.model_sha256.substr(0, 16), info.numerics, Version());
@@ -164,7 +157,7 @@ class VerbatimServer : public Server {
   void Handle(Exchange exchange) {
     const HttpRequest& request = exchange->request();
     if (const std::string_view host = request.Header("host"); RefusesHost(host)) {
-      return RefuseHost(exchange, host);
+      return Refuse(exchange, HostNotAllowed(host));
     }
     if (AllowsOrigin(options_.cors_origins, request)) {
       if (request.method == "OPTIONS") return RespondToPreflight(*exchange);
@@ -189,10 +182,14 @@ class VerbatimServer : public Server {
       allowed = "GET";
     }
     if (found == nullptr || !found->open) {
-      if (options_.api_keys && !options_.api_keys->Allow(request)) return RefuseKey(exchange);
+      if (options_.api_keys && !options_.api_keys->Allow(request)) {
+        return Refuse(exchange, InvalidKey(), {{"WWW-Authenticate", "Bearer"}});
+      }
     }
-    if (found == nullptr && allowed.empty()) return Refuse(exchange, NotFound(request.path));
-    if (found == nullptr) return RefuseMethod(exchange, allowed);
+    if (found == nullptr && allowed.empty()) return Refuse(exchange, NoSuchPath(request.path));
+    if (found == nullptr) {
+      return Refuse(exchange, MethodNotAllowed(allowed, request.method), {{"Allow", allowed}});
+    }
     (this->*found->handler)(exchange);
   }
 
@@ -370,34 +367,6 @@ class VerbatimServer : public Server {
                 {{"id", request.request_id}, {"status", error.status}, {"code", error.code}});
     Respond(exchange, error.status, kJson,
             ErrorJson(error, ErrorFormOf(request.path), request.request_id), std::move(headers));
-  }
-  void RefuseKey(const Exchange& exchange) {
-    Refuse(exchange,
-           {.status = 401,
-            .type = "authentication_error",
-            .code = "invalid_api_key",
-            .message = "Authorization: expected a valid API key as Bearer token or x-api-key, "
-                       "received none or another"},
-           {{"WWW-Authenticate", "Bearer"}});
-  }
-  void RefuseHost(const Exchange& exchange, std::string_view host) {
-    Refuse(exchange,
-           {.status = 403,
-            .type = "permission_error",
-            .code = "host_not_allowed",
-            .message = fmt::format("Host: expected localhost, 127.0.0.1 or [::1], which is "
-                                   "where a server without an API key answers, received "
-                                   "{}; try --api-key-file FILE, or --allow-public if "
-                                   "every page may ask",
-                                   host.substr(0, 200))});
-  }
-  void RefuseMethod(const Exchange& exchange, const std::string& allowed) {
-    Refuse(exchange,
-           {.status = 405,
-            .code = "method_not_allowed",
-            .message = fmt::format("method: expected {}, received {}", allowed,
-                                   exchange->request().method.substr(0, 20))},
-           {{"Allow", allowed}});
   }
 
   const ServerOptions options_;

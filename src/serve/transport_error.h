@@ -16,6 +16,12 @@ Api ErrorFormOf(std::string_view path);
 // What the transport refused (4xx) or couldn't do (5xx), with the type that belongs to the status.
 ApiError TransportError(int status, std::string_view message);
 
+// What the routes refuse. What a client sent is cut to a length that a log line bears.
+ApiError NoSuchPath(std::string_view path);
+ApiError MethodNotAllowed(std::string_view allowed, std::string_view method);
+ApiError InvalidKey();
+ApiError HostNotAllowed(std::string_view host_header);  // http/local_host.h says why
+
 }  // namespace verbatim::serve
 
 #endif  // VERBATIM_SERVE_TRANSPORT_ERROR_H_

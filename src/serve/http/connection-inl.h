@@ -12,7 +12,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,7 +77,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Dispatch();
   void Refuse(int status, std::string_view message, std::vector<HttpHeader> headers = {});
   void OpenChannel(bool keep_alive);
-  std::function<HttpServer::Error()> DroppedError(const HttpRequest& request) const;
 
   void Pump();
   void WriteSome();
@@ -259,23 +257,8 @@ inline void Connection::OpenChannel(bool keep_alive) {
                      .request_id = request.request_id,
                      .max_buffer = core_->options.max_write_buffer,
                      .draining = core_->draining,
-                     .dropped = DroppedError(request)},
+                     .dropped = DroppedError(core_, request)},
       [self = shared_from_this()] { asio::post(self->executor_, [self] { self->Pump(); }); });
-}
-
-// The body stays out: it is the handler's, and may be large.
-inline std::function<HttpServer::Error()> Connection::DroppedError(
-    const HttpRequest& request) const {
-  HttpRequest outline = {.method = request.method,
-                         .path = request.path,
-                         .query = {},
-                         .headers = request.headers,
-                         .body = {},
-                         .request_id = request.request_id,
-                         .peer = request.peer};
-  return [core = core_, outline = std::move(outline)] {
-    return core->ErrorFor(outline, 500, "expected an answer of the server, received none");
-  };
 }
 
 inline void Connection::Dispatch() {

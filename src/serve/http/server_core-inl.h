@@ -6,6 +6,7 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -61,6 +62,21 @@ struct ServerCore {
   std::atomic<int64_t> clients_gone_total = 0;
   std::atomic<int64_t> slow_readers_cut_total = 0;
 };
+
+// For a handler that never answers. The body stays out: it is the handler's, and may be large.
+inline std::function<HttpServer::Error()> DroppedError(std::shared_ptr<const ServerCore> core,
+                                                       const HttpRequest& request) {
+  HttpRequest outline = {.method = request.method,
+                         .path = request.path,
+                         .query = {},
+                         .headers = request.headers,
+                         .body = {},
+                         .request_id = request.request_id,
+                         .peer = request.peer};
+  return [core = std::move(core), outline = std::move(outline)] {
+    return core->ErrorFor(outline, 500, "expected an answer of the server, received none");
+  };
+}
 
 }  // namespace verbatim::serve
 
