@@ -177,8 +177,8 @@ class Engine {
   // A conversation keeps its last request's state, so that the next one computes only what is new
   // of its prompt; the output is that of a cold run, bit for bit. An idle conversation counts as
   // one of max_sequences for the caches: when another request needs the room, the longest unused
-  // one loses its state and runs cold the next time. kResourceExhausted: max_conversations are
-  // open.
+  // one loses its state and runs cold the next time. Its requests have no part in the prefix cache.
+  // kResourceExhausted: max_conversations are open.
   Expected<ConversationId> OpenConversation();
   // Gives the state back, that of a running request when it ends. kNotFound: no such conversation.
   Status CloseConversation(ConversationId id);

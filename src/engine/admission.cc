@@ -14,8 +14,8 @@ namespace {
 
 // Shorter prefixes are computed faster than they are copied.
 constexpr int64_t kLeastKeptTokens = 16;
-// As many tokens of a prompt are computed again so that a sequence can draft.
-constexpr size_t kMostTokensForHead = 64;
+// Requests that others are let past at a time, since each is looked at in every step.
+constexpr size_t kMostPassed = 64;
 
 }  // namespace
 
@@ -29,12 +29,24 @@ bool Engine::Impl::FreeSome(const Conversation* owner, const PrefixCache::Entry*
   return (prefix_cache != nullptr && prefix_cache->EvictOldest(entry)) || EvictIdle(owner);
 }
 
-Status Engine::Impl::GrowPages(int64_t num_tokens, const Conversation* owner,
-                               std::vector<int32_t>& pages) {
-  Status status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
-  while (!status.ok() && FreeSome(owner, nullptr)) {
-    status = kv->Grow(num_tokens + kSlotsBeyondContext, pages);
+int64_t Engine::Impl::FreeablePages(const Conversation* owner, const PrefixCache::Entry* entry) {
+  int64_t pages = kv->num_free_pages();
+  if (prefix_cache != nullptr) pages += prefix_cache->FreeablePages(entry);
+  for (const auto& [id, conversation] : conversations) {
+    if (&conversation != owner) pages += static_cast<int64_t>(conversation.state.pages.size());
   }
+  return pages;
+}
+
+Status Engine::Impl::GrowPages(int64_t num_tokens, const Conversation* owner,
+                               std::vector<int32_t>& pages, const PrefixCache::Entry* spared) {
+  const int64_t num_slots = num_tokens + kSlotsBeyondContext;
+  Status status = kv->Grow(num_slots, pages);
+  if (status.ok()) return status;
+  // Nothing is given up in vain.
+  const int64_t missing = KvCache::PagesOf(num_slots) - static_cast<int64_t>(pages.size());
+  if (missing > FreeablePages(owner, spared)) return status;
+  while (!status.ok() && FreeSome(owner, spared)) status = kv->Grow(num_slots, pages);
   return status;
 }
 
@@ -67,21 +79,18 @@ Expected<SequenceState> Engine::Impl::StateFor(RunningSequence& sequence, int64_
   return WithPages(num_tokens, std::move(state));
 }
 
+bool Engine::Impl::UsesPrefixCache(const Request& request) const {
+  return prefix_cache != nullptr && request.use_prefix_cache &&
+         request.conversation == kNoConversation;
+}
+
 void Engine::Impl::RestoreKept(RunningSequence& sequence, SequenceState& state) {
-  if (prefix_cache == nullptr || !sequence.request().use_prefix_cache) return;
+  if (!UsesPrefixCache(sequence.request())) return;
   const std::span<const int32_t> known = sequence.tokens();
-  bool mtp = sequence.drafter() == SpeculationKind::kMtp;
+  // A state without the head's rows is of no use to who drafts with it (StartDrafting has decided
+  // that): what it computes then replaces that state, for all who come later.
+  const bool mtp = sequence.drafter() == SpeculationKind::kMtp;
   const PrefixCache::Entry* entry = prefix_cache->Find(known, mtp);
-  if (mtp && MayStopDrafting(sequence)) {
-    // Computing a prompt again for the head's sake seldom pays.
-    const PrefixCache::Entry* without = prefix_cache->Find(known, false);
-    const auto size = [](const PrefixCache::Entry* of) { return of ? of->tokens.size() : 0; };
-    if (size(without) > size(entry) + kMostTokensForHead) {
-      entry = without;
-      mtp = false;
-      sequence.StopDrafting();
-    }
-  }
   if (entry == nullptr) return;
   Status status = prefix_cache->Restore(*entry, state);
   while (!status.ok() && FreeSome(nullptr, entry)) status = prefix_cache->Restore(*entry, state);
@@ -90,7 +99,7 @@ void Engine::Impl::RestoreKept(RunningSequence& sequence, SequenceState& state) 
   // the kept pages.
   if (!mtp) {
     state.num_draft_rows = 0;
-  } else if (GrowPages(state.num_consumed + 1, nullptr, state.pages).ok()) {
+  } else if (GrowPages(state.num_consumed + 1, nullptr, state.pages, entry).ok()) {
     mtp_drafter->AppendRow(state, known[state.num_consumed], prefix_cache->Hidden(*entry));
   } else {
     kv->Release(state.pages);
@@ -115,7 +124,12 @@ Expected<std::unique_ptr<RunningSequence>> Engine::Impl::MakeSequence(
     parts.text = *std::move(stream);
   }
   if (!request.sampling.banned_strings.empty()) {
-    parts.banned.emplace(tokenizer, request.sampling.banned_strings);
+    // The choices of a request come one behind the other.
+    const std::vector<std::string>& strings = request.sampling.banned_strings;
+    if (!banned_strings || BannedStrings::StringsOf(*banned_strings) != strings) {
+      banned_strings = BannedStrings::Compile(tokenizer, strings);
+    }
+    parts.banned.emplace(banned_strings);
   }
   if (request.compiled_constraint) {
     VERBATIM_ASSIGN_OR_RETURN(
@@ -137,9 +151,13 @@ void Engine::Impl::Admit() {
     if (!Start(ready.front())) return;  // waits until a running sequence gives its pages back
     ready.pop_front();
   }
-  while (!waiting.empty() && has_room()) {
-    WaitingRequest& next = waiting.front();
-    if (IsBeingComputed(next.request)) return;
+  for (size_t passed = 0; passed < std::min(waiting.size(), kMostPassed) && has_room();) {
+    const auto at = waiting.begin() + static_cast<std::ptrdiff_t>(passed);
+    WaitingRequest& next = *at;
+    if (IsBeingComputed(next.request)) {
+      ++passed;
+      continue;
+    }
     Expected<std::unique_ptr<RunningSequence>> made = std::unique_ptr<RunningSequence>();
     try {
       made = MakeSequence(next);
@@ -152,7 +170,7 @@ void Engine::Impl::Admit() {
     } else {
       FailWaiting(next, made.status());
     }
-    waiting.pop_front();
+    waiting.erase(at);
     if (!ready.empty() && !Start(ready.front())) return;
     ready.clear();  // what started is null
   }
@@ -160,21 +178,25 @@ void Engine::Impl::Admit() {
 
 // Somebody is about to reach a state that this prompt begins with: with a little patience it need
 // not be computed twice. Answers of one prompt, and users of one system message, come together.
-bool Engine::Impl::IsBeingComputed(const Request& request) const {
-  if (prefix_cache == nullptr || !request.use_prefix_cache) return false;
+bool Engine::Impl::IsBeingComputed(const Request& request) {
+  if (!UsesPrefixCache(request)) return false;
   const std::span<const int32_t> prompt = request.prompt_token_ids;
-  return std::ranges::any_of(running, [&](const std::unique_ptr<RunningSequence>& sequence) {
-    if (!sequence->in_prompt() || !sequence->request().use_prefix_cache) return false;
+  const bool mtp = request.speculation.kind == SpeculationKind::kMtp &&
+                   !(request.speculation.automatic && PaceOf(running.size() + 1).width.gave_up());
+  int64_t longest = 0;
+  for (const std::unique_ptr<RunningSequence>& sequence : running) {
+    if (!sequence->in_prompt() || !UsesPrefixCache(sequence->request())) continue;
     // The head's rows are part of what is kept.
-    if (request.speculation.kind == SpeculationKind::kMtp && !request.speculation.automatic &&
-        sequence->drafter() != SpeculationKind::kMtp) {
-      return false;
+    if (mtp && sequence->drafter() != SpeculationKind::kMtp) continue;
+    const int64_t point = sequence->NextCachePoint(static_cast<int64_t>(prompt.size()) - 1);
+    if (point > longest &&
+        std::ranges::equal(prompt.first(point), sequence->tokens().first(point))) {
+      longest = point;
     }
-    const auto size = static_cast<int64_t>(prompt.size());
-    const int64_t point = sequence->NextCachePoint(size - 1);
-    return point >= kLeastKeptTokens &&
-           std::ranges::equal(prompt.first(point), sequence->tokens().first(point));
-  });
+  }
+  if (longest < kLeastKeptTokens) return false;
+  const PrefixCache::Entry* kept = prefix_cache->Find(prompt, mtp);
+  return kept == nullptr || static_cast<int64_t>(kept->tokens.size()) < longest;
 }
 
 Status Engine::Impl::OutOfMemory(const Request& request) {
@@ -223,7 +245,7 @@ int64_t Engine::Impl::NeededTokens(const RunningSequence& sequence, int64_t num_
 }
 
 void Engine::Impl::NotePrompt(RunningSequence& sequence) {
-  if (prefix_cache == nullptr || !sequence.request().use_prefix_cache) return;
+  if (!UsesPrefixCache(sequence.request())) return;
   const std::vector<int32_t>& prompt = sequence.request().prompt_token_ids;
   const auto size = static_cast<int64_t>(prompt.size());
   const int64_t consumed = sequence.state.num_consumed;
@@ -267,15 +289,18 @@ void Engine::Impl::Preempt() {
   ready.push_front(std::move(youngest));
 }
 
+bool Engine::Impl::IsWorthKeeping(const RunningSequence& sequence) const {
+  return UsesPrefixCache(sequence.request()) && !sequence.failed() &&
+         (sequence.AtCachePoint() || (sequence.ended() && !sequence.in_prompt())) &&
+         sequence.state.num_consumed >= kLeastKeptTokens;
+}
+
 // After the draft head ran, so that its rows of the last page are there.
 void Engine::Impl::KeepForOthers() {
-  if (prefix_cache == nullptr) return;
   for (const PlannedRows& planned : plan->planned()) {
     RunningSequence& sequence = *planned.sequence;
-    if (sequence.failed() || !sequence.request().use_prefix_cache) continue;
+    if (!IsWorthKeeping(sequence)) continue;
     SequenceState& state = sequence.state;
-    if (!sequence.AtCachePoint() && !(sequence.ended() && !sequence.in_prompt())) continue;
-    if (state.num_consumed < kLeastKeptTokens) continue;
     if (state.num_accepted_drafts > 0) {
       recurrent->Fold(state.recurrent_slot, state.num_accepted_drafts);
       state.num_accepted_drafts = 0;

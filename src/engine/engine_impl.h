@@ -79,7 +79,7 @@ struct Engine::Impl {
   // admission.cc
   void Admit();
   bool Start(std::unique_ptr<RunningSequence>& sequence);  // false: no room now
-  bool IsBeingComputed(const Request& request) const;
+  bool IsBeingComputed(const Request& request);
   Expected<std::unique_ptr<RunningSequence>> MakeSequence(const WaitingRequest& waiting_request);
   static Status OutOfMemory(const Request& request);
   void FailWaiting(const WaitingRequest& request, Status error);
@@ -88,11 +88,17 @@ struct Engine::Impl {
   void NotePrompt(RunningSequence& sequence);  // where its states are worth keeping
   void MakeRoom();                             // for the next step's rows and drafts
   void Preempt();                              // the youngest
+  // A conversation writes into its pages anew when it goes back, so it shares none.
+  bool UsesPrefixCache(const Request& request) const;
+  bool IsWorthKeeping(const RunningSequence& sequence) const;  // as it stands behind this step
   void KeepForOthers();
-  // These evict kept states and idle conversations, but `owner`, if the caches are full.
+  // These evict kept states and idle conversations, but `owner` and `spared`, if the caches are
+  // full.
   Expected<int> AcquireSlot();
   bool FreeSome(const Conversation* owner, const PrefixCache::Entry* entry);
-  Status GrowPages(int64_t num_tokens, const Conversation* owner, std::vector<int32_t>& pages);
+  int64_t FreeablePages(const Conversation* owner, const PrefixCache::Entry* entry);
+  Status GrowPages(int64_t num_tokens, const Conversation* owner, std::vector<int32_t>& pages,
+                   const PrefixCache::Entry* spared = nullptr);
   Expected<SequenceState> AcquireState(int64_t num_tokens);  // an empty one, with pages
   Expected<SequenceState> WithPages(int64_t num_tokens, SequenceState state);  // or released
   // The state to begin with, with pages for `num_tokens`: a conversation's, a kept one of a prefix
@@ -164,7 +170,8 @@ struct Engine::Impl {
   std::vector<RunningSequence*> job_sequences;
   std::vector<WidthCandidate> candidates;
   std::deque<WaitingRequest> waiting;
-  std::deque<std::unique_ptr<RunningSequence>> ready;  // for a state; preempted ones first
+  std::shared_ptr<const BannedStrings::Table> banned_strings;  // the last request's that had any
+  std::deque<std::unique_ptr<RunningSequence>> ready;          // for a state; preempted ones first
   std::vector<std::unique_ptr<RunningSequence>> running;
   std::map<RequestId, Result> finished;
   RequestId next_id = 1;

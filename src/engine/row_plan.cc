@@ -23,7 +23,8 @@ void RowPlan::Build(std::span<const std::unique_ptr<RunningSequence>> sequences)
   int num_prompts = 0;
   for (const auto& sequence : sequences) num_prompts += sequence->in_prompt() ? 1 : 0;
   decode_only_ = num_prompts == 0;
-  // Of a budget below four rows, prompts get one every other step.
+  // Of a budget below four rows, prompts get one every other step; so who is first changes every
+  // other step too, or the same ones would always be.
   const int kept = std::max(max_rows_ / 4, static_cast<int>(turn_ % 2));
   AddBlocks(sequences, decode_only_ ? max_rows_ : max_rows_ - kept);
   if (num_prompts > 0) AddPrompts(sequences, num_prompts);
@@ -37,7 +38,7 @@ void RowPlan::AddBlocks(std::span<const std::unique_ptr<RunningSequence>> sequen
     if (!sequence->in_prompt()) wanted += sequence->NumNextRows(0);
   }
   // In their order while there is room for all, so that a step's rows depend on nothing else.
-  const size_t first = wanted <= most_rows ? 0 : turn_;
+  const size_t first = wanted <= most_rows ? 0 : turn_ / 2;
   for (size_t i = 0; i < sequences.size() && num_rows() < most_rows; ++i) {
     RunningSequence& sequence = *sequences[(first + i) % sequences.size()];
     if (sequence.in_prompt()) continue;
@@ -50,7 +51,7 @@ void RowPlan::AddPrompts(std::span<const std::unique_ptr<RunningSequence>> seque
                          int num_prompts) {
   int64_t free_rows = max_rows_ - num_rows();
   if (!planned_.empty()) free_rows = std::min(free_rows, prefill_chunk_);
-  const size_t first = free_rows >= num_prompts ? 0 : turn_;
+  const size_t first = free_rows >= num_prompts ? 0 : turn_ / 2;
   for (size_t i = 0; i < sequences.size() && free_rows > 0; ++i) {
     RunningSequence& sequence = *sequences[(first + i) % sequences.size()];
     if (!sequence.in_prompt()) continue;

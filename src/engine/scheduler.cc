@@ -216,10 +216,12 @@ void Engine::Impl::ProposeDrafts() {
     for (const PlannedRows& planned : plan->planned()) {
       RunningSequence& sequence = *planned.sequence;
       if (sequence.drafter() != kind) continue;
-      // A conversation's head must not fall behind; only its last row waits for the next prompt.
+      // The head of a state that is kept must not fall behind; only its last row waits for the next
+      // prompt.
       const bool ends = sequence.ended();
       const int num_rows = sequence.num_accepted_rows() - (ends ? 1 : 0);
-      if (ends && (kind != SpeculationKind::kMtp || num_rows == 0 || !KeepsState(sequence))) {
+      if (ends && (kind != SpeculationKind::kMtp || num_rows == 0 ||
+                   !(KeepsState(sequence) || IsWorthKeeping(sequence)))) {
         continue;
       }
       jobs.push_back({.state = &sequence.state,

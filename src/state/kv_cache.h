@@ -21,6 +21,11 @@ class KvCache {
   static Expected<std::unique_ptr<KvCache>> Create(ops::Backend& backend, int num_layers,
                                                    const ops::KvLayout& layout, int num_pages);
 
+  // Pages that so many slots take.
+  static int64_t PagesOf(int64_t num_slots) {
+    return (num_slots + ops::kPageSlots - 1) / ops::kPageSlots;
+  }
+
   // Extends a page table until it covers `num_slots` slots; all or nothing.
   // kResourceExhausted: not enough free pages.
   Status Grow(int64_t num_slots, std::vector<int32_t>& pages);
@@ -34,6 +39,7 @@ class KvCache {
 
   ops::KvCacheView View(int layer) const;
   int num_pages() const { return static_cast<int>(owners_.size()); }
+  int num_owners(int32_t page) const { return owners_[page]; }  // tables that hold it
   int num_free_pages() const { return static_cast<int>(free_pages_.size()); }
   int64_t page_bytes() const;  // of one page in every layer
   int64_t bytes() const;

@@ -108,6 +108,13 @@ bool PrefixCache::Insert(std::span<const int32_t> tokens, const SequenceState& s
     }
     Erase(known);
   }
+  // Beyond the limit alone: nothing else is dropped for it.
+  const auto num_tokens = static_cast<int64_t>(tokens.size());
+  if (StateBytes(recurrent_, limits_.hidden_size) +
+          KvCache::PagesOf(num_tokens) * kv_.page_bytes() >
+      limits_.max_bytes) {
+    return false;
+  }
   while (free_hidden_rows_.empty() && EvictOldest(nullptr)) {
   }
   Entry entry;
@@ -178,6 +185,16 @@ bool PrefixCache::EvictOldest(const Entry* except) {
   Erase(oldest);
   ++stats_.evictions;
   return true;
+}
+
+int64_t PrefixCache::FreeablePages(const Entry* except) const {
+  int64_t pages = 0;
+  for (const auto& [page, entries] : page_owners_) {
+    const bool kept =
+        except != nullptr && std::ranges::find(except->pages, page) != except->pages.end();
+    if (!kept && kv_.num_owners(page) == entries) ++pages;
+  }
+  return pages;
 }
 
 void PrefixCache::Erase(Entries::iterator entry) {

@@ -75,6 +75,9 @@ class PrefixCache {
   bool Insert(std::span<const int32_t> tokens, const SequenceState& state, const float* hidden,
               int64_t num_draft_rows);
 
+  // Pages that would be free without any entry but `except`.
+  int64_t FreeablePages(const Entry* except) const;
+
   // Drops the entry that is longest unused, but not `except`. False: there is none.
   bool EvictOldest(const Entry* except);
   void Clear();

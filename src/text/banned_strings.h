@@ -20,8 +20,15 @@ class BannedStrings {
 
   // kInvalidArgument: an empty string, too long ones or too many.
   static Status Check(std::span<const std::string> strings);
+
+  // What the strings' bytes and the vocabulary say, for any number of outputs.
+  struct Table;
   // `strings` as checked.
-  BannedStrings(std::shared_ptr<const Tokenizer> tokenizer, std::vector<std::string> strings);
+  static std::shared_ptr<const Table> Compile(std::shared_ptr<const Tokenizer> tokenizer,
+                                              std::vector<std::string> strings);
+  static const std::vector<std::string>& StringsOf(const Table& table);
+
+  explicit BannedStrings(std::shared_ptr<const Table> table);
 
   // The output grows by a token. Allocates nothing.
   void Push(int32_t id);
@@ -29,17 +36,10 @@ class BannedStrings {
   std::span<const int32_t> ids() const { return ids_; }
 
  private:
-  struct Entry {
-    std::string text;
-    // [b]: tokens that complete the string when its first b bytes are the output's last ones.
-    std::vector<std::vector<int32_t>> completing;
-  };
   void FindIds();
 
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  std::vector<Entry> entries_;
-  size_t longest_ = 0;
-  std::string tail_;  // the output's last longest_ - 1 bytes at least
+  std::shared_ptr<const Table> table_;
+  std::string tail_;  // the output's last bytes, one less than the longest string's at least
   std::vector<int32_t> ids_;
 };
 

@@ -131,6 +131,22 @@ TEST(RowPlan, PromptsKeepRowsBesideAFullHouseOfBlocks) {
   }
 }
 
+TEST(RowPlan, EveryoneGetsRowsOfTheSmallestBudgets) {
+  auto sequences = Decoding(2, 0);
+  for (int i = 0; i < 2; ++i) sequences.push_back(Sequence(std::vector<int32_t>(50, 1)));
+  for (const int max_rows : {1, 2, 3}) {
+    RowPlan plan(max_rows, 4, 100);
+    std::vector<int> served(4);
+    for (int step = 0; step < 16; ++step) {
+      plan.Build(sequences);
+      for (const PlannedRows& planned : plan.planned()) {
+        for (int i = 0; i < 4; ++i) served[i] += planned.sequence == sequences[i].get() ? 1 : 0;
+      }
+    }
+    for (const int steps : served) EXPECT_GE(steps, 2) << max_rows;
+  }
+}
+
 TEST(RowPlan, PromptsShareTheRowsThatShortOnesLeave) {
   std::vector<std::unique_ptr<RunningSequence>> sequences;
   sequences.push_back(Sequence(std::vector<int32_t>(90, 1)));

@@ -197,6 +197,21 @@ TEST_F(PrefixCacheTest, DraftRowsAreThereForWhoNeedsThem) {
   EXPECT_EQ(*cache_->Hidden(*cache_->Find(Tokens(60), true)), 2.0F);
 }
 
+TEST_F(PrefixCacheTest, TellsWhatEvictingWouldFree) {
+  SequenceState state = Sequence(Tokens(600), 1);
+  const float hidden[kHidden] = {};
+  ASSERT_TRUE(cache_->Insert(Tokens(600), state, hidden, 0));  // two of its pages, one of its own
+  ASSERT_TRUE(Insert(Tokens(300, 5000), 2));                   // two
+  const PrefixCache::Entry* second = cache_->Find(Tokens(400, 5000), false);
+  EXPECT_EQ(cache_->FreeablePages(nullptr), 3);
+  EXPECT_EQ(cache_->FreeablePages(second), 1);
+  kv_->Release(state.pages);
+  EXPECT_EQ(cache_->FreeablePages(nullptr), 5);
+  const int before = kv_->num_free_pages();
+  cache_->Clear();
+  EXPECT_EQ(kv_->num_free_pages(), before + 5);
+}
+
 TEST_F(PrefixCacheTest, KeepsWithinItsBytes) {
   const int64_t state_bytes = PrefixCache::StateBytes(*recurrent_, kHidden);
   cache_ = *PrefixCache::Create(*backend_, *kv_, *recurrent_,
@@ -206,8 +221,8 @@ TEST_F(PrefixCacheTest, KeepsWithinItsBytes) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Insert(Tokens(20, 1000 * i), i));
   EXPECT_EQ(cache_->stats().entries, 2);
   EXPECT_LE(cache_->stats().bytes, 2 * (state_bytes + kv_->page_bytes()));
-  EXPECT_FALSE(Insert(Tokens(1000), 9));  // four pages
-  EXPECT_EQ(cache_->stats().entries, 0);
+  EXPECT_FALSE(Insert(Tokens(1000), 9));  // four pages: nothing else goes for what can't stay
+  EXPECT_EQ(cache_->stats().entries, 2);
   cache_->Clear();
   EXPECT_EQ(kv_->num_free_pages(), 12);
 }

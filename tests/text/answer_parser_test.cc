@@ -212,7 +212,7 @@ TEST(AnswerParserTest, WhetherACallIsUnfinished) {
   for (const std::string& text :
        {head + "<parameter=city>\nUl", head + "<parameter=days>\n1",
         head + "<parameter=", head + Parameter("days", "1"), head + Parameter("days", "1") + "well",
-        whole + head + "</f", head + "<parameter=city>\nUl" + whole}) {
+        whole + head + "<parameter=", whole + "\n" + head + "<parameter=city>\nUl"}) {
     EXPECT_TRUE(unfinished(text)) << text;
   }
 }

@@ -31,7 +31,7 @@ TEST(BannedStrings, BansExactlyWhatWouldCompleteAString) {
   for (size_t first = 0; first < strings.size(); ++first) {
     const std::vector<std::string> some(strings.begin() + static_cast<ptrdiff_t>(first),
                                         strings.end());
-    BannedStrings banned(tokenizer, some);
+    BannedStrings banned(BannedStrings::Compile(tokenizer, some));
     std::string text;
     for (int step = 0; step < 40; ++step) {
       std::vector<bool> is_banned(tokenizer->vocab_size());

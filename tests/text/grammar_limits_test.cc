@@ -196,6 +196,36 @@ TEST(GrammarLimitsTest, AStepBeyondTheLimit) {
   ASSERT_TRUE(neighbour.ComputeMask(mask).ok());
 }
 
+// What compiles gets on: a wide object is refused before anybody waits for its first row.
+TEST(GrammarLimitsTest, WideObjects) {
+  const auto schema = [](int optional, int required) {
+    std::string properties, names;
+    for (int i = 0; i < optional + required; ++i) {
+      properties += fmt::format(R"({}"k{}": {{"type": "integer"}})", i == 0 ? "" : ", ", i);
+      if (i < required) names += fmt::format(R"({}"k{}")", i == 0 ? "" : ", ", i);
+    }
+    return fmt::format(R"({{"type": "object", "properties": {{{}}}, "required": [{}]}})",
+                       properties, names);
+  };
+  const auto tokenizer = text_test::SmallVocabulary();
+  for (const auto& [optional, required] : {std::pair{120, 0}, {120, 300}, {0, 600}}) {
+    auto matcher = Compiler()->Compile(
+        {.kind = ConstraintKind::kJsonSchema, .text = schema(optional, required)});
+    ASSERT_TRUE(matcher.ok()) << matcher.status().message();
+    for (const int32_t id : text_test::Cut(*tokenizer, "{\"k0\": 1")) {
+      const Status status = matcher->Commit(id);
+      ASSERT_TRUE(status.ok()) << optional << ' ' << required << ' ' << status.message();
+    }
+  }
+  const char* const expected = "an object with 121 optional properties, more than 120";
+  ExpectRefused(ConstraintKind::kJsonSchema, schema(121, 5), expected);
+  ExpectRefused(ConstraintKind::kJsonSchema,
+                fmt::format(R"({{"anyOf": [{{"type": "array", "items": {}}}]}})", schema(121, 0)),
+                expected);
+  ExpectRefused(ConstraintKind::kGrammar,
+                fmt::format("start: \"a\" x\nx: %json {}\n", schema(121, 0)), expected);
+}
+
 // Blanks end, so that a model cannot go on with them for ever.
 TEST(GrammarLimitsTest, WhitespaceInJsonEnds) {
   const auto tokenizer = text_test::SmallVocabulary();

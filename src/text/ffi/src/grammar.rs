@@ -44,6 +44,11 @@ const MAX_TEXT_BYTES: usize = 1 << 20;
 /// Definitions and groups of a Lark grammar: 100 tools of 10 parameters take 2,000.
 const MAX_STEPS: usize = 50_000;
 
+/// Of one object: each costs four items of a row, and rows are bounded (max_items_in_row). What is
+/// wider would be found out at its first brace, when the row has been built, which takes 80 us each
+/// while everybody waits.
+const MAX_OPTIONAL: usize = 120;
+
 /// Of the crate's sentences, which quote what they are about.
 const MAX_REASON_BYTES: usize = 1000;
 
@@ -133,7 +138,11 @@ pub fn invalid(message: impl Into<String>) -> Failure {
 
 /// The crate's sentence, without the marker that it appends.
 fn reason(error: impl std::fmt::Display) -> String {
-    let mut text = error.to_string().replace("<non-verbose/>", "").trim().to_string();
+    let text = error.to_string().replace("<non-verbose/>", "");
+    // A panic inside of the crate comes with where in its sources it was.
+    let text = text.split("\nStack backtrace").next().unwrap_or_default();
+    let text = text.split("\nstack backtrace").next().unwrap_or_default();
+    let mut text = text.trim().to_string();
     if text.len() > MAX_REASON_BYTES {
         let end = (0..=MAX_REASON_BYTES).rev().find(|end| text.is_char_boundary(*end));
         text.truncate(end.unwrap_or(0));
@@ -181,6 +190,43 @@ fn steps(text: &str) -> usize {
     text.bytes().filter(|byte| b"\n([{~".contains(byte)).count()
 }
 
+/// Optional properties of the schema's object that has the most.
+fn widest(schema: &Value) -> usize {
+    let members = match schema {
+        Value::Object(members) => members,
+        Value::Array(items) => return items.iter().map(widest).max().unwrap_or(0),
+        _ => return 0,
+    };
+    let mut most = members.values().map(widest).max().unwrap_or(0);
+    if let Some(Value::Object(properties)) = members.get("properties") {
+        let required = members.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &str| required.is_some_and(|names| names.iter().any(|n| n == name));
+        most = most.max(properties.keys().filter(|name| !is_required(name)).count());
+    }
+    most
+}
+
+fn check_width(schema: &Value) -> Outcome<()> {
+    match widest(schema) {
+        width if width > MAX_OPTIONAL => Err(invalid(format!(
+            "an object with {width} optional properties, more than {MAX_OPTIONAL}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The schemas inside of a Lark grammar. What is no JSON is the crate's to refuse.
+fn check_schemas_of_lark(text: &str) -> Outcome<()> {
+    for rest in text.split("%json").skip(1) {
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        if let Some(Ok(schema)) = values.next() {
+            check_width(&schema)?;
+        }
+    }
+    Ok(())
+}
+
 fn top_level(kind: i32, text: &str) -> Outcome<TopLevelGrammar> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(invalid(format!("{} bytes, more than {MAX_TEXT_BYTES}", text.len())));
@@ -195,6 +241,7 @@ fn top_level(kind: i32, text: &str) -> Outcome<TopLevelGrammar> {
             } else {
                 serde_json::from_str(text).map_err(|e| invalid(reason(e)))?
             };
+            check_width(&schema)?;
             if let Value::Object(fields) = &mut schema {
                 let whitespace = json!({"whitespace_pattern": JSON_WHITESPACE});
                 fields.entry("x-guidance").or_insert(whitespace);
@@ -202,7 +249,10 @@ fn top_level(kind: i32, text: &str) -> Outcome<TopLevelGrammar> {
             Ok(TopLevelGrammar::from_json_schema(schema))
         }
         REGEX => Ok(TopLevelGrammar::from_regex(text)),
-        LARK => Ok(TopLevelGrammar::from_lark(text.to_string())),
+        LARK => {
+            check_schemas_of_lark(text)?;
+            Ok(TopLevelGrammar::from_lark(text.to_string()))
+        }
         _ => Err(invalid(format!("constraint kind {kind}"))),
     }
 }
