@@ -19,7 +19,6 @@ constexpr int64_t kContext = 500;  // two pages
 EngineOptions Options(int max_sequences) {
   return {.model = NanoModel().string(),
           .with_mtp = true,
-          .contract = ContractMode::kGreedy,  // the probe has tests of its own
           .num_threads = 2,
           .context = kContext,
           .prefill_chunk = 64,

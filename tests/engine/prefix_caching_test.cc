@@ -13,7 +13,6 @@ using Ids = std::vector<int32_t>;
 EngineOptions Options(int64_t context) {
   return {.model = NanoModel().string(),
           .with_mtp = true,
-          .contract = ContractMode::kGreedy,  // the probe has tests of its own
           .num_threads = 2,
           .context = context,
           .max_sequences = 2,

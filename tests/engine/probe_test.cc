@@ -36,7 +36,7 @@ class Probed {
                             return tracing;
                           }}) {}
 
-  ProbeReport Run(uint64_t seed, double budget_ms = 10'000) {
+  ProbeReport Run(uint64_t seed, double budget_ms = 1e6) {
     return RunProbe(*tracing_, *harness_.model, harness_.caches,
                     {.max_step_rows = 64, .budget_ms = budget_ms, .seed = seed});
   }
