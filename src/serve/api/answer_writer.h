@@ -50,8 +50,8 @@ struct AnswerPart {
 struct ChoiceEnd {
   int choice = 0;
   FinishReason finish_reason = FinishReason::kStop;  // kStop or kLength
-  bool called_tools = false;  // tool calls were parsed, and all of them are whole
-  std::string matched_stop = {};                     // empty: none
+  bool called_tools = false;      // tool calls were parsed, and all of them are whole
+  std::string matched_stop = {};  // empty: none
   bool has_matched_stop = false;
   std::string logits_sha256 = {};  // if asked for
   std::string receipt = {};        // its JSON text, if asked for
