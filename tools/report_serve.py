@@ -13,7 +13,7 @@ from report_contract import stamp, tiny_models
 from report_figures import ROOT, ReportError, table
 
 CLIENTS = (1, 2, 4, 8, 16)
-ROUNDS = 16  # of both arms
+ROUNDS = 8  # of both arms
 REQUESTS = 16  # of an arm in a round, but at least two for every client
 TOKENS = 96
 SERVE = ("--port", "0", "--parallel", "16", "--prefix-cache-memory", "0", "--log-level", "error")
