@@ -167,7 +167,7 @@ void Engine::Impl::FitMemory(int64_t least_kv, int64_t most_kv) {
 Status Engine::Impl::MakeCaches(const ModelShape& shape) {
   const int64_t page_bytes = static_cast<int64_t>(shape.kv.page_bytes()) * shape.num_kv_layers;
   const int64_t slots_per_sequence = options.context + kSlotsBeyondContext;
-  const int64_t pages_per_sequence = (slots_per_sequence + ops::kPageSlots - 1) / ops::kPageSlots;
+  const int64_t pages_per_sequence = KvCache::PagesOf(slots_per_sequence);
   int64_t num_pages = pages_per_sequence * options.max_sequences;
   const bool fitted = options.prefix_cache_memory == kFitMemory;
   FitMemory(pages_per_sequence * page_bytes, num_pages * page_bytes);

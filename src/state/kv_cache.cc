@@ -20,7 +20,7 @@ Expected<std::unique_ptr<KvCache>> KvCache::Create(ops::Backend& backend, int nu
 }
 
 Status KvCache::Grow(int64_t num_slots, std::vector<int32_t>& pages) {
-  const size_t needed = static_cast<size_t>(KvCache::PagesOf(num_slots));
+  const size_t needed = static_cast<size_t>(PagesOf(num_slots));
   if (needed <= pages.size()) return {};
   const size_t missing = needed - pages.size();
   if (missing > free_pages_.size()) {
@@ -61,7 +61,7 @@ void KvCache::Drop(int32_t page) {
 }
 
 void KvCache::Shrink(int64_t num_slots, std::vector<int32_t>& pages) {
-  const size_t needed = static_cast<size_t>(KvCache::PagesOf(num_slots));
+  const size_t needed = static_cast<size_t>(PagesOf(num_slots));
   for (; pages.size() > needed; pages.pop_back()) Drop(pages.back());
 }
 
