@@ -5,7 +5,7 @@ find_program(VERBATIM_PYTHON python3 REQUIRED)
 # Standard library only, but with CLIENTS: these run in the environment of tools/python_env.sh (or with VERBATIM_TEST_PYTHON, cached or from the environment), and are skipped where there is none;
 # a script may say by exit code 77 that it is skipped, and why.
 # The script finds the program in VERBATIM_BINARY (when it is built), the one that takes planted breaks in VERBATIM_BREAKABLE, the checkout in VERBATIM_SOURCE_DIR and the build tree in
-# VERBATIM_BUILD_DIR; how much longer than usual a run may take in VERBATIM_TIMEOUT_FACTOR.
+# VERBATIM_BUILD_DIR; how much longer than usual a run may take in VERBATIM_TIMEOUT_FACTOR; the sanitizers, if any, in VERBATIM_SANITIZER.
 function(verbatim_python_test script)
   cmake_parse_arguments(ARG "CLIENTS" "TIMEOUT" "LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -15,7 +15,7 @@ function(verbatim_python_test script)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   get_filename_component(stem ${script} NAME_WE)
   set(environment VERBATIM_SOURCE_DIR=${PROJECT_SOURCE_DIR} VERBATIM_BUILD_DIR=${CMAKE_BINARY_DIR}
-    VERBATIM_TIMEOUT_FACTOR=${VERBATIM_TIMEOUT_FACTOR})
+    VERBATIM_TIMEOUT_FACTOR=${VERBATIM_TIMEOUT_FACTOR} VERBATIM_SANITIZER=${VERBATIM_SANITIZER})
   if(TARGET verbatim)
     list(APPEND environment VERBATIM_BINARY=$<TARGET_FILE:verbatim>)
   endif()

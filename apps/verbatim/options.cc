@@ -74,7 +74,7 @@ std::vector<OptionSpec> ModelOptions() {
        .default_value = "auto",
        .section = kModelSection,
        .verbs = kChatAndModelVerbs,
-       .help = "Worker threads; auto is one per core"},
+       .help = "Worker threads; auto is one per processor that may be used"},
       {.name = "prefill-chunk",
        .aliases = {"ubatch-size"},
        .kind = ValueKind::kInteger,

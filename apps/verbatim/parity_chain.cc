@@ -1,14 +1,13 @@
 // From options to RunChainParity, and its report.
 #include "apps/verbatim/parity_chain.h"
 
-#include <algorithm>
 #include <string>
-#include <thread>
 
 #include "apps/verbatim/parity_chain_report.h"
 #include "apps/verbatim/parity_options.h"
 #include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
+#include "base/available_processors.h"
 #include "measure/chain_parity.h"
 #include "verbatim/request.h"
 
@@ -39,7 +38,7 @@ Expected<ChainParityOptions> ReadOptions(const CommandLine& line) {
   if (line.Given("target")) options.target = line.Text("target");
   options.num_threads = static_cast<int>(line.Number("threads"));
   if (options.num_threads == 0) {
-    options.num_threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    options.num_threads = AvailableProcessors();
   }
   options.num_seeds = static_cast<int>(line.Number("seeds"));
   if (line.Given("widths")) {

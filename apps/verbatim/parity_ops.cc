@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "apps/verbatim/parity_options.h"
@@ -14,6 +13,7 @@
 #include "apps/verbatim/signals.h"
 #include "apps/verbatim/verbs.h"
 #include "backend/cpu/cpu_backend.h"
+#include "base/available_processors.h"
 #include "measure/op_parity.h"
 
 namespace verbatim::cli {
@@ -55,7 +55,7 @@ Expected<OpParityOptions> ReadOptions(const CommandLine& line) {
   }
   options.num_threads = static_cast<int>(line.Number("threads"));
   if (options.num_threads == 0) {
-    options.num_threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    options.num_threads = AvailableProcessors();
   }
   options.num_seeds = static_cast<int>(line.Number("seeds"));
   if (line.Given("widths")) {

@@ -41,7 +41,7 @@ struct EngineOptions {
   bool with_mtp = false;        // load the MTP head; its absence is then an error
   bool mtp_if_present = false;  // load the MTP head if there is one (EngineInfo::has_mtp)
   ContractMode contract = ContractMode::kExact;
-  int num_threads = 0;  // 0: one per core
+  int num_threads = 0;  // 0: one per processor that may be used
   // Tokens per sequence, prompt and output; 0: min(model's limit, kDefaultContext).
   int64_t context = 0;
   int64_t prefill_chunk = 256;  // prompt tokens per step; 0: the whole prompt in one step

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "backend/create_backend.h"
 #include "base/available_memory.h"
+#include "base/available_processors.h"
 #include "draft/list_drafters.h"
 #include "engine/engine_impl.h"
 #include "engine/probe.h"
@@ -63,7 +63,7 @@ Status Engine::Impl::Load(const EngineOptions& load_options) {
       CheckRange("prefix_cache_memory", options.prefix_cache_memory, kFitMemory, INT64_MAX));
   VERBATIM_RETURN_IF_ERROR(CheckRange("max_score_width", options.max_score_width, 0, 65536));
   if (options.num_threads == 0) {
-    options.num_threads = std::max(1u, std::thread::hardware_concurrency());
+    options.num_threads = AvailableProcessors();
   }
   VERBATIM_ASSIGN_OR_RETURN(const Checkpoint checkpoint,
                             LoadCheckpoint({.model = options.model,

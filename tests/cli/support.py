@@ -10,8 +10,11 @@ SOURCE = pathlib.Path(os.environ.get("VERBATIM_SOURCE_DIR", pathlib.Path(__file_
 BINARY = os.environ.get("VERBATIM_BINARY", str(SOURCE / "build" / "verbatim"))
 NANO = str(SOURCE / "models" / "nano-qwen35")
 PROMPT = "Once upon a time"
-# How long one run may take; a sanitizer's build has a factor (cmake/VerbatimPythonTests.cmake).
-WAIT = 120 * int(os.environ.get("VERBATIM_TIMEOUT_FACTOR", "1"))
+# How many times longer than usual things may take: more than 1 for a sanitizer's build (cmake/VerbatimPythonTests.cmake).
+SLOWDOWN = int(os.environ.get("VERBATIM_TIMEOUT_FACTOR", "1"))
+WAIT = 120 * SLOWDOWN  # how long one run may take
+# TSan hands on a signal only where the program calls the system, and writes a file of its own while it starts.
+HAS_TSAN = os.environ.get("VERBATIM_SANITIZER") == "thread"
 # What might change colours or the instruction set must not leak in from the caller.
 SCRUBBED = ("NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "VERBATIM_TARGET", "VERBATIM_FORCE_ROUTE")
 

@@ -11,9 +11,9 @@ import subprocess
 import termios
 import time
 
-from support import environment
+from support import SLOWDOWN, environment
 
-TIMEOUT_S = 60  # far beyond any step; a test that waits this long has failed
+TIMEOUT_S = 60 * SLOWDOWN  # far beyond any step; a test that waits this long has failed
 ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[=>]|\x1b\][^\x07]*\x07")
 
 

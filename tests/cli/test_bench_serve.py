@@ -11,7 +11,7 @@ import time
 import unittest
 
 from stub_server import Model, StubServer
-from support import BINARY, environment, run
+from support import BINARY, WAIT, environment, run
 
 DRAFTS = {"draft_n": 20, "draft_n_accepted": 13}
 
@@ -205,7 +205,7 @@ class FaultsTest(unittest.TestCase):
             time.sleep(0.7)
             start = time.monotonic()
             process.send_signal(signal.SIGINT)
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=WAIT)
             self.assertEqual((process.returncode, output), (130, b""))
             self.assertLess(time.monotonic() - start, 2)
 

@@ -11,7 +11,7 @@ BREAKABLE = os.environ.get("VERBATIM_BREAKABLE", str(support.SOURCE / "build" / 
 OPS = ("embed", "rms_norm", "linear", "silu_mul", "rope_and_cache", "attention", "conv_and_gated_delta", "fold_records", "gated_norm")
 
 
-def run(*arguments, planted="", timeout=120):
+def run(*arguments, planted="", timeout=support.WAIT):
     """The finished breakable program, with a break or without."""
     environment = support.environment(**({"VERBATIM_BREAK": planted} if planted else {}))
     return subprocess.run([BREAKABLE, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -12,7 +12,7 @@ import unittest
 import xml.etree.ElementTree
 
 from test_contract import run as run_breakable
-from support import BINARY, NANO, environment, run, run_json
+from support import BINARY, NANO, WAIT, environment, run, run_json
 from terminal_session import TerminalSession
 
 QUICK = ("-m", NANO, "--positions", 600, "-n", 12, "--widths", "3,16", "-t", 1)
@@ -114,7 +114,7 @@ class FlipsTest(unittest.TestCase):
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
             time.sleep(1)
             process.send_signal(signal.SIGINT)
-            output, error = process.communicate(timeout=60)
+            output, error = process.communicate(timeout=WAIT)
             self.assertEqual((process.returncode, output), (130, b""), error)
             self.assertEqual(os.listdir(folder), [])
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from support import BINARY, NANO, SOURCE, environment, run, run_json
+from support import BINARY, NANO, SOURCE, WAIT, environment, run, run_json
 
 BREAKABLE = os.environ.get("VERBATIM_BREAKABLE", str(SOURCE / "build" / "release" / "tests" / "breakable" / "verbatim_breakable"))
 TINY = str(SOURCE / "models" / "tiny-qwen35-4bit")
@@ -184,7 +184,7 @@ class ReceiptTest(unittest.TestCase):
         text = (SOURCE / "docs" / "receipts.md").read_text()
         script = text.split("```python\n")[1].split("```")[0].replace("story.json", str(self.made)).replace("MODEL", NANO)
         for name, model, said in ((NANO, "True", "True"), (TINY, "False", "True")):
-            done = subprocess.run([sys.executable, "-c", script.replace(NANO, name)], capture_output=True, timeout=60)
+            done = subprocess.run([sys.executable, "-c", script.replace(NANO, name)], capture_output=True, timeout=WAIT)
             self.assertEqual(done.stdout.decode(), f"file {said}\nmodel {model}\n", done.stderr)
 
     def test_position_digests_are_a_chain_over_the_logits(self):
@@ -283,7 +283,7 @@ class ReceiptTest(unittest.TestCase):
         path = self.folder / "broken.json"
         arguments = ("generate", "-m", NANO, "-p", "Once upon a time", "-n", "32", "-q", "--contract", "greedy", *FAST)
         for planted in ({}, {"VERBATIM_BREAK": "linear"}):
-            done = subprocess.run([BREAKABLE, *arguments, "--receipt", str(path)], capture_output=True, timeout=120,
+            done = subprocess.run([BREAKABLE, *arguments, "--receipt", str(path)], capture_output=True, timeout=WAIT,
                                   env=environment(**planted))
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertTrue(json.loads(path.read_text())["numerics"]["profile"].startswith("onednn"))
@@ -350,7 +350,7 @@ class ReceiptTest(unittest.TestCase):
                               env=environment(VERBATIM_TARGET="scalar")) as process:
             self.assertTrue(process.stdout.read(1))
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=WAIT)
         self.assertEqual(process.returncode, 130)
         self.assertEqual(list(self.folder.iterdir()), [])
 

@@ -12,7 +12,7 @@ import time
 import unittest
 
 from stub_server import Model, StubServer
-from support import BINARY, environment, run
+from support import BINARY, WAIT, environment, run
 
 DRAFTS = {"draft_n": 30, "draft_n_accepted": 20}
 
@@ -158,7 +158,7 @@ class FaultsTest(unittest.TestCase):
             connection.recv(1000)
             connection.sendall(b"220 mail.example.org ESMTP\r\n")
             connection.close()
-            _, error = process.communicate(timeout=60)
+            _, error = process.communicate(timeout=WAIT)
         self.assertEqual(process.returncode, 1)
         self.assertIn(b"an HTTP server that answers", error)
 
@@ -186,7 +186,7 @@ class FaultsTest(unittest.TestCase):
             time.sleep(0.7)
             start = time.monotonic()
             process.send_signal(signal.SIGINT)
-            output, _ = process.communicate(timeout=60)
+            output, _ = process.communicate(timeout=WAIT)
             self.assertEqual((process.returncode, output), (130, b""))
             self.assertLess(time.monotonic() - start, 2)  # not after the answer that never comes
 

@@ -19,7 +19,7 @@ import openai
 from langchain_openai import ChatOpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
-from server import SLOW, Server
+from server import SLOW, WAIT, Server
 from test_inside_blocks import END_OF_THINKING, SCHEMA, TEMPLATE, TOOL, schema_format, user
 
 KEY = "key-for-the-tests-of-clients"
@@ -248,7 +248,7 @@ class ClientsTest(unittest.TestCase):
         self.assertEqual(set(structured.invoke("A record")), {"a", "b"})
 
     def test_httpx_streams_lines(self):
-        with httpx.stream("POST", self.server.address + "/v1/completions", headers={"x-api-key": KEY}, timeout=60,
+        with httpx.stream("POST", self.server.address + "/v1/completions", headers={"x-api-key": KEY}, timeout=WAIT,
                           json={"prompt": "Once", "max_tokens": 10, "temperature": 0, "stream": True}) as response:
             lines = [line for line in response.iter_lines() if line]
         self.assertTrue(response.headers["content-type"].startswith("text/event-stream"))
@@ -258,7 +258,7 @@ class ClientsTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("curl"), "there is no curl")
     def test_curl(self):
         done = subprocess.run(["curl", "-sS", "--fail-with-body", "-H", f"Authorization: Bearer {KEY}", self.server.address + "/v1/chat/completions",
-                               "-d", json.dumps({"messages": user("Hello"), "max_tokens": 5, **EXTRA})], capture_output=True, timeout=60)
+                               "-d", json.dumps({"messages": user("Hello"), "max_tokens": 5, **EXTRA})], capture_output=True, timeout=WAIT)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout)["usage"]["completion_tokens"], 5)
 

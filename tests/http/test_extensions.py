@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from server import NANO, Server
-from support import environment, run, run_json
+from support import WAIT, environment, run, run_json
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 BREAKABLE = os.environ.get("VERBATIM_BREAKABLE")
@@ -146,7 +146,7 @@ class BrokenKernelsTest(unittest.TestCase):
 
     def test_strict_does_not_start(self):
         done = subprocess.run([BREAKABLE, "serve", "-m", NANO, "--contract", "strict", "--port", "0"], stdin=subprocess.DEVNULL,
-                              capture_output=True, env=environment(VERBATIM_BREAK="attention:blocks"), timeout=120)
+                              capture_output=True, env=environment(VERBATIM_BREAK="attention:blocks"), timeout=WAIT)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn(b"attention", done.stderr)
 

@@ -10,9 +10,9 @@ import threading
 import time
 import unittest
 
-from server import WAIT, Server
+from server import SLOWDOWN, WAIT, Server
 
-SECONDS = float(os.environ.get("VERBATIM_LOAD_SECONDS", "20"))
+SECONDS = float(os.environ.get("VERBATIM_LOAD_SECONDS", 20 * SLOWDOWN))
 CLIENTS = 32
 CONTEXT = 1024
 # Of this much after the warm-up, and of what a megabyte of answers a second might leave if something leaked: malloc's arenas

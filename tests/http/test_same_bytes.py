@@ -15,11 +15,12 @@ import time
 import unittest
 
 import server
-from server import NANO, SOURCE, Server
+from server import NANO, SLOWDOWN, SOURCE, Server
 from support import run_json
 
 SOAK_SECONDS = float(os.environ.get("VERBATIM_SOAK_SECONDS", "60"))
 CONTEXT = 640
+CASES = 64 if SLOWDOWN == 1 else 24  # 24: every kind, with and without what prompts share, as chat and as text
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "n": {"type": "integer"},
                                            "kind": {"enum": ["a", "b"]}},
           "required": ["name", "n", "kind"], "additionalProperties": False}
@@ -95,7 +96,7 @@ class SameBytesTest(unittest.TestCase):
     def setUpClass(cls):
         prompts = texts()
         shared = prompts[0][:300] + "\n\n"
-        cls.cases = [Case(i, prompts[i % len(prompts)] * 2, shared) for i in range(64)]
+        cls.cases = [Case(i, prompts[i % len(prompts)] * 2, shared) for i in range(CASES)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(Case.run_alone, cls.cases))
         cls.least_kv = server.least_kv_memory("--context", CONTEXT)
@@ -190,7 +191,7 @@ class SameBytesTest(unittest.TestCase):
     def test_soak(self):
         with self.served("--parallel", 10, "--kv-memory", 2 * self.least_kv, "--prefix-cache-memory", "4MiB", "-t", "2") as served:
             asked = self.serve(served, 32, seconds=SOAK_SECONDS, cancels=True)
-            self.assertGreater(asked, 50)
+            self.assertGreater(asked, 50 // SLOWDOWN)
             metrics = served.metrics()
             self.assertEqual(metrics["vllm:num_requests_running"] + metrics["vllm:num_requests_waiting"], 0)
 

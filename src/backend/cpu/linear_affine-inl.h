@@ -16,25 +16,20 @@ HWY_BEFORE_NAMESPACE();
 namespace verbatim::cpu {
 namespace HWY_NAMESPACE {
 
-// One row leaves the processor time to look ahead by itself, and with more bits the loads of many
-// rows have none to spare (measured: docs/decisions/0010).
-template <int kBits, int R>
-inline constexpr bool kPrefetch = kParts == 1 && kBits <= 4 && R > 1;
-
 // Part `part` of the outputs.
-template <int kBits, int R, int kBlock, class Dot>
+template <int kBits, int R, bool kPrefetch, int kBlock, class Dot>
 HWY_INLINE void AddBlocks(const std::byte* chunk, size_t part, const int8_t* xq, Dot& dot) {
   if constexpr (kBlock < kBlocksPerChunk) {
-    if constexpr (kPrefetch<kBits, R> && kBlock < kBits) {
+    if constexpr (kPrefetch && kBlock < kBits) {
       PrefetchAhead(chunk + kBlock * kVectorBytes);
     }
     dot.template Block<kBlock>(LoadBlock<kBits, kBlock>(chunk + part * kPartBytes),
                                xq + 4 * R * kBlock);
-    AddBlocks<kBits, R, kBlock + 1>(chunk, part, xq, dot);
+    AddBlocks<kBits, R, kPrefetch, kBlock + 1>(chunk, part, xq, dot);
   }
 }
 
-template <int kBits, int R, template <int, int> class Dot>
+template <int kBits, int R, template <int, int> class Dot, bool kPrefetch>
 void AffineTile(const LinearTile& tile) {
   const int chunks_per_group = tile.group_size / kChunk;
   const WeightType scale_type = tile.scale_type;
@@ -57,8 +52,8 @@ void AffineTile(const LinearTile& tile) {
           Dot<kBits, R> dot;
           dot.Clear();
           for (int c = 0; c < chunks_per_group; ++c) {
-            AddBlocks<kBits, R, 0>(weights + c * kBits * kVectorBytes, part, xq + c * kChunk * R,
-                                   dot);
+            AddBlocks<kBits, R, kPrefetch, 0>(weights + c * kBits * kVectorBytes, part,
+                                              xq + c * kChunk * R, dot);
           }
           for (int r = 0; r < R; ++r) SetPart(sum[r], part, dot.Sum(r));
         }
@@ -76,10 +71,23 @@ void AffineTile(const LinearTile& tile) {
   }
 }
 
+// One row leaves the processor time to look ahead by itself. With more than 4 bits and many rows,
+// loads have few slots to spare, so the processor decides (measured: docs/decisions/0010).
+template <int kBits, int R, template <int, int> class Dot>
+LinearTileKernel ChooseAffineTile() {
+  constexpr bool kIsBlock = kParts == 1 && R > 1;
+  constexpr bool kIsNarrow = kBits <= 4;
+  if constexpr (kIsBlock && !kIsNarrow) {
+    if (PrefetchesWideWeights()) return AffineTile<kBits, R, Dot, true>;
+  }
+  constexpr bool kPrefetch = kIsBlock && kIsNarrow;
+  return AffineTile<kBits, R, Dot, kPrefetch>;
+}
+
 template <int kBits, template <int, int> class Dot, int R = 1>
 void FillAffineRows(LinearKernels& kernels) {
   if constexpr (R <= kAffineRowTile) {
-    kernels.affine[kBits][R - 1] = AffineTile<kBits, R, Dot>;
+    kernels.affine[kBits][R - 1] = ChooseAffineTile<kBits, R, Dot>();
     FillAffineRows<kBits, Dot, R + 1>(kernels);
   }
 }

@@ -81,6 +81,16 @@ CpuFeatures DetectCpuFeatures() {
   return features;
 }
 
+bool PrefetchesWideWeights() {
+#if defined(__x86_64__)
+  uint32_t a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0) return false;
+  return b == signature_INTEL_ebx && c == signature_INTEL_ecx && d == signature_INTEL_edx;
+#else
+  return false;
+#endif
+}
+
 std::vector<Target> TargetsFor(const CpuFeatures& features) {
   std::vector<Target> targets = {Target::kScalar};
   if (features.avx2) targets.push_back(Target::kAvx2);

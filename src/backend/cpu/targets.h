@@ -41,6 +41,11 @@ CpuFeatures DetectCpuFeatures();
 // Targets that `features` allow, worst first; kScalar is always there.
 std::vector<Target> TargetsFor(const CpuFeatures& features);
 
+// Whether blocks of several rows ask ahead for weights of more than 4 bits: where a core waits long
+// for memory (Intel's) that gains up to a quarter, elsewhere it costs load slots. Only speed
+// depends on it.
+bool PrefetchesWideWeights();
+
 // The target to run: `option` if not empty, else `environment` (the value of VERBATIM_TARGET) if
 // not empty, else the best of `available`. kInvalidArgument: no such target (lists the known ones);
 // kUnsupported: not in `available` (says what is).
