@@ -40,11 +40,11 @@ def texts():
 class Case:
     """One request in the server's words and in the command line's."""
 
-    def __init__(self, index, text, shared):
+    def __init__(self, index, text, shared, max_tokens=None):
         self.chat = index % 4 == 3
         # Some begin alike, some reach over the end of a page of 256 tokens.
         self.text = (shared if index % 3 == 0 else "") + text.encode()[:60 + 37 * (index % 9)].decode(errors="ignore")
-        max_tokens = 1 + 7 * (index % 8)
+        max_tokens = max_tokens or 1 + 7 * (index % 8)
         self.body = {"max_tokens": max_tokens, "temperature": 0, "logits_digest": True}
         self.arguments = ["-n", str(max_tokens), "--context", str(CONTEXT), "--generation-config", "off"]
         kind = index % 8
@@ -97,8 +97,10 @@ class SameBytesTest(unittest.TestCase):
         prompts = texts()
         shared = prompts[0][:300] + "\n\n"
         cls.cases = [Case(i, prompts[i % len(prompts)] * 2, shared) for i in range(CASES)]
+        # Long enough to need a second page of slots, whatever they say.
+        cls.long = [Case(i, prompts[i % len(prompts)] * 2, shared, max_tokens=300) for i in (14, 22, 38, 46)]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(Case.run_alone, cls.cases))
+            list(pool.map(Case.run_alone, cls.cases + cls.long))
         cls.least_kv = server.least_kv_memory("--context", CONTEXT)
 
     def check(self, case, got):
@@ -128,9 +130,9 @@ class SameBytesTest(unittest.TestCase):
                 end = choice if choice["finish_reason"] else end
         return self.check(case, answer_of(case, end, text, usage))
 
-    def serve(self, served, clients, seconds=None, cancels=False, rounds=1):
-        """Every case `rounds` times, or as many as `seconds` allow, by so many clients at once."""
-        order = [case for _ in range(rounds) for case in self.cases]
+    def serve(self, served, clients, seconds=None, cancels=False, rounds=1, more=()):
+        """Every case and `more` `rounds` times, or as many as `seconds` allow, by so many clients at once."""
+        order = [case for _ in range(rounds) for case in (*self.cases, *more)]
         random.Random(clients).shuffle(order)
         end = time.monotonic() + seconds if seconds else None
         next_case, failures, asked = iter(order), [], [0]
@@ -182,7 +184,7 @@ class SameBytesTest(unittest.TestCase):
 
     def test_thirty_two_clients_evicting_preempting_and_going_away(self):
         with self.served("--parallel", 12, "--kv-memory", self.least_kv + 1, "--prefix-cache-memory", "900KiB", "--max-rows", 40) as served:
-            self.serve(served, 32, cancels=True, rounds=3)
+            self.serve(served, 32, cancels=True, rounds=3, more=self.long)
             metrics = served.metrics()
             self.assertGreater(metrics["vllm:num_preemptions_total"], 0)
             self.assertGreater(metrics["verbatim:prefix_cache_evictions_total"], 0)
