@@ -35,8 +35,9 @@ int ProcessorsOfAffinity() {
 int ProcessorsOfQuota(std::string_view cpu_max) {
   int64_t quota = 0;
   int64_t period = 0;
-  const char* end = cpu_max.data() + cpu_max.size();
-  const auto first = std::from_chars(cpu_max.data(), end, quota);
+  const char* const begin = cpu_max.data();
+  const char* const end = begin + cpu_max.size();
+  const auto first = std::from_chars(begin, end, quota);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return 0;
   const auto second = std::from_chars(first.ptr + 1, end, period);
   if (second.ec != std::errc() || quota <= 0 || period <= 0) return 0;
