@@ -9,12 +9,11 @@ import sys
 import threading
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("VERBATIM_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
-BINARY = os.environ.get("VERBATIM_BINARY", str(SOURCE / "build" / "verbatim"))
-MODEL = str(SOURCE / "models" / "nano-qwen35")
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from support import BINARY, NANO, SLOWDOWN, SOURCE  # noqa: E402,F401
+
 SKIPPED = 77  # what ctest counts as skipped (cmake/VerbatimPythonTests.cmake)
-FACTOR = int(os.environ.get("VERBATIM_TIMEOUT_FACTOR", "1"))
-WAIT_MS = 20_000 * FACTOR
+WAIT_MS = 20_000 * SLOWDOWN
 
 
 def skip_all(reason):
@@ -42,7 +41,7 @@ def has_serve():
 class ServedModel:
     """`with ServedModel() as server`: the program itself on a free port; server.url."""
 
-    def __init__(self, *arguments, model=MODEL):
+    def __init__(self, *arguments, model=NANO):
         self.arguments, self.model = arguments, model
 
     def __enter__(self):
@@ -61,7 +60,7 @@ class ServedModel:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(60 * FACTOR)
+        self.process.wait(60 * SLOWDOWN)
 
 
 class BrowserTest(unittest.TestCase):

@@ -3,7 +3,7 @@
 import time
 import unittest
 
-from browser_support import FACTOR, BrowserTest, expect
+from browser_support import SLOWDOWN, BrowserTest, expect
 from stub_server import ANSWER, StubServer
 
 
@@ -12,7 +12,7 @@ class MannersTest(BrowserTest):
         self.server = self.enterContext(StubServer())
 
     def wait_for(self, condition):
-        end = time.monotonic() + 10 * FACTOR
+        end = time.monotonic() + 10 * SLOWDOWN
         while not condition() and time.monotonic() < end:
             time.sleep(0.02)
         self.assertTrue(condition())

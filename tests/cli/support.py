@@ -13,6 +13,7 @@ PROMPT = "Once upon a time"
 # How many times longer than usual things may take: more than 1 for a sanitizer's build (cmake/VerbatimPythonTests.cmake).
 SLOWDOWN = int(os.environ.get("VERBATIM_TIMEOUT_FACTOR", "1"))
 WAIT = 120 * SLOWDOWN  # how long one run may take
+HAS_ASAN = "address" in os.environ.get("VERBATIM_SANITIZER", "")
 # TSan hands on a signal only where the program calls the system, and writes a file of its own while it starts.
 HAS_TSAN = os.environ.get("VERBATIM_SANITIZER") == "thread"
 # What might change colours or the instruction set must not leak in from the caller.

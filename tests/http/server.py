@@ -13,7 +13,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from support import BINARY, NANO, SLOWDOWN, SOURCE, WAIT, environment  # noqa: E402,F401
+from support import BINARY, HAS_ASAN, NANO, SLOWDOWN, SOURCE, WAIT, environment  # noqa: E402,F401
 
 START_S = WAIT
 # For Server(**SLOW): some hundred tokens take seconds on any machine (136 tokens/s on a fast one), where an answer must still be

@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from server import SLOWDOWN, WAIT, Server
+from server import HAS_ASAN, SLOWDOWN, WAIT, Server
 
 SECONDS = float(os.environ.get("VERBATIM_LOAD_SECONDS", 20 * SLOWDOWN))
 CLIENTS = 32
@@ -18,7 +18,7 @@ CONTEXT = 1024
 # Of this much after the warm-up, and of what a megabyte of answers a second might leave if something leaked: malloc's arenas
 # of the threads settle late, at some 64 MiB at most.
 MAX_GROWTH = 96 << 20
-if "address" in os.environ.get("VERBATIM_SANITIZER", ""):
+if HAS_ASAN:
     MAX_GROWTH += 256 << 20  # what AddressSanitizer keeps in quarantine
 SCRAPE_S = 0.25
 WORDS = "once upon a time there was rain over the hills and nobody knew why it fell so long".split()

@@ -71,8 +71,8 @@ void AffineTile(const LinearTile& tile) {
   }
 }
 
-// One row leaves the processor time to look ahead by itself. With more than 4 bits and many rows,
-// loads have few slots to spare, so the processor decides (measured: docs/decisions/0010).
+// One row leaves the processor time to look ahead by itself. With more than 4 bits, asking for it
+// has a price where memory is near, so the processor decides (measured: docs/decisions/0010).
 template <int kBits, int R, template <int, int> class Dot>
 LinearTileKernel ChooseAffineTile() {
   constexpr bool kIsBlock = kParts == 1 && R > 1;

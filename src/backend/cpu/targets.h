@@ -42,7 +42,7 @@ CpuFeatures DetectCpuFeatures();
 std::vector<Target> TargetsFor(const CpuFeatures& features);
 
 // Whether blocks of several rows ask ahead for weights of more than 4 bits: where a core waits long
-// for memory (Intel's) that gains up to a quarter, elsewhere it costs load slots. Only speed
+// for memory (Intel's) that gains up to a quarter, elsewhere nothing that lasts. Only speed
 // depends on it.
 bool PrefetchesWideWeights();
 
