@@ -71,17 +71,15 @@ void AffineTile(const LinearTile& tile) {
   }
 }
 
-// One row leaves the processor time to look ahead by itself. With more than 4 bits, asking for it
-// has a price where memory is near, so the processor decides (measured: docs/decisions/0010).
+// Blocks over few bits ask ahead everywhere. One row leaves some processors time to look ahead by
+// themselves, and with more than 4 bits asking has a price there: docs/decisions/0010.
 template <int kBits, int R, template <int, int> class Dot>
 LinearTileKernel ChooseAffineTile() {
-  constexpr bool kIsBlock = kParts == 1 && R > 1;
-  constexpr bool kIsNarrow = kBits <= 4;
-  if constexpr (kIsBlock && !kIsNarrow) {
-    if (PrefetchesWideWeights()) return AffineTile<kBits, R, Dot, true>;
+  constexpr bool kAlways = kParts == 1 && kBits <= 4 && R > 1;
+  if constexpr (kParts == 1 && !kAlways) {
+    if (WaitsLongForMemory()) return AffineTile<kBits, R, Dot, true>;
   }
-  constexpr bool kPrefetch = kIsBlock && kIsNarrow;
-  return AffineTile<kBits, R, Dot, kPrefetch>;
+  return AffineTile<kBits, R, Dot, kAlways>;
 }
 
 template <int kBits, template <int, int> class Dot, int R = 1>

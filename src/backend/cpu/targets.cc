@@ -81,7 +81,7 @@ CpuFeatures DetectCpuFeatures() {
   return features;
 }
 
-bool PrefetchesWideWeights() {
+bool WaitsLongForMemory() {
 #if defined(__x86_64__)
   uint32_t a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(0, &a, &b, &c, &d) == 0) return false;

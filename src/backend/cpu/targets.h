@@ -41,10 +41,10 @@ CpuFeatures DetectCpuFeatures();
 // Targets that `features` allow, worst first; kScalar is always there.
 std::vector<Target> TargetsFor(const CpuFeatures& features);
 
-// Whether blocks of several rows ask ahead for weights of more than 4 bits: where a core waits long
-// for memory (Intel's) that gains up to a quarter, elsewhere nothing that lasts. Only speed
-// depends on it.
-bool PrefetchesWideWeights();
+// Whether one row of quantized weights, and blocks over more than 4 bits, ask ahead for weights:
+// where a core waits long for memory (Intel's) that gains up to a third, elsewhere nothing that
+// lasts. Only speed depends on it.
+bool WaitsLongForMemory();
 
 // The target to run: `option` if not empty, else `environment` (the value of VERBATIM_TARGET) if
 // not empty, else the best of `available`. kInvalidArgument: no such target (lists the known ones);
