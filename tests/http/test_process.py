@@ -5,6 +5,7 @@ import http.client
 import json
 import pathlib
 import random
+import select
 import signal
 import socket
 import tempfile
@@ -176,7 +177,7 @@ class ProcessTest(unittest.TestCase):
             self.assertEqual(served.stop(signal.SIGINT), 130)
 
     def test_while_draining_nothing_new_is_taken(self):
-        with Server("--drain-seconds", 3600, *SMALL) as served:
+        with Server("--drain-seconds", 3600, *SMALL, **SLOW) as served:
             kept = served.connect()
             kept.request("GET", "/health")
             kept.getresponse().read()
@@ -187,13 +188,15 @@ class ProcessTest(unittest.TestCase):
             with self.assertRaises((ConnectionError, http.client.HTTPException)):
                 for _ in range(1000):  # until the listener is closed
                     served.get("/health")
-            with self.assertRaises((ConnectionError, http.client.HTTPException)):
-                for _ in range(2):  # idle connections are closed; a request that comes just before is the last
-                    kept.request("GET", "/health")
-                    last = kept.getresponse()
-                    self.assertTrue(last.will_close)
-                    last.read()
-            self.assertEqual(len([event for event in stream if event["choices"][0]["finish_reason"]]), 1)
+            closed = finished = 0
+            for event in stream:
+                if event["choices"][0]["finish_reason"]:
+                    finished += 1
+                else:  # idle connections are closed while the answer still runs
+                    closed = bool(select.select([kept.sock], [], [], 0)[0])
+            self.assertTrue(closed)
+            self.assertEqual(kept.sock.recv(1), b"")
+            self.assertEqual(finished, 1)
             self.assertEqual(served.process.wait(WAIT), 0)
 
     def test_a_request_half_sent_does_not_hold_up_the_end(self):
